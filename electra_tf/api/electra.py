@@ -40,13 +40,13 @@ class Electra:
 
     Attributes:
         source (str): Where the weights come from.
-        model (ModelConfig): The sizes of both networks.
+        config (ModelConfig): The sizes of both networks.
         encoder (ElectraEncoder): The discriminator's encoder, a tf_keras layer for your models.
             Training it also changes what `embed` and `detect` return.
     """
 
     def __init__(self, checkpoint: Checkpoint):
-        self.source, self.model = checkpoint.source, checkpoint.model
+        self.source, self.config = checkpoint.source, checkpoint.config
         # Memory holds the weights once, in variables.
         self._networks = dataclasses.replace(checkpoint, weights=dict.fromkeys(
             checkpoint.weights, np.zeros(0)))
@@ -55,12 +55,12 @@ class Electra:
         self._can_fill = checkpoint.has_generator
         self._network = build_networks(
             checkpoint, tf_keras.mixed_precision.global_policy().name)
-        positions, max_length = self.model.max_position_embeddings, self._pooling.max_length
+        positions, max_length = self.config.max_position_embeddings, self._pooling.max_length
         self._row_encoder = self._embedding_row_encoder = RowEncoder(checkpoint.text, positions)
         if max_length is not None:
             self._embedding_row_encoder = RowEncoder(checkpoint.text, min(positions, max_length))
         self.encoder = ElectraEncoder(
-            checkpoint.model.discriminator, checkpoint.text.vocabulary.tokens,
+            checkpoint.config.discriminator, checkpoint.text.vocabulary.tokens,
             vars(checkpoint.text.normalization), encoder=self._network.discriminator.encoder)
 
     def embed(self, texts: Sequence[str], *, pooling: str | None = None,
@@ -90,7 +90,7 @@ class Electra:
         require(batch_size >= 1, "batch_size", "1 or more", batch_size)
         strings = [to_string(text, "every text") for text in to_list(texts)]
         modes = self._pooling.modes if pooling is None else (pooling,)
-        vectors = np.zeros([len(strings), len(modes) * self.model.hidden_size], np.float32)
+        vectors = np.zeros([len(strings), len(modes) * self.config.hidden_size], np.float32)
         lengths = np.zeros(len(strings), np.int32)
         order = sorted(range(len(strings)), key=lambda index: len(strings[index]))
         for first in range(0, len(order), batch_size):
@@ -162,7 +162,7 @@ class Electra:
         """The tokenizer, a tf_keras layer for your models and `tf.data`."""
         return ElectraTokenizer(
             self._vocabulary.tokens, vars(self._networks.text.normalization),
-            max_length=self.model.max_position_embeddings)
+            max_length=self.config.max_position_embeddings)
 
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Writes a new run with the networks as they are now, for example after `fit`.
@@ -199,7 +199,7 @@ class Electra:
         return Electra, (self._current(keeps_pooling=True),)
 
     def _build_row(self, pieces: Sequence[int]) -> list[int]:
-        max_pieces = self.model.max_position_embeddings - 2
+        max_pieces = self.config.max_position_embeddings - 2
         if len(pieces) > max_pieces:
             raise UserError(f"the text has {len(pieces):,} tokens and the networks read "
                             f"{max_pieces:,} at most; shorten it.")

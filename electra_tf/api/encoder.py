@@ -132,7 +132,7 @@ class ElectraEncoder(tf_keras.layers.Layer):
         """
         with saving.new_directory(directory) as unfinished:
             hugging_face.write_encoder(Checkpoint(
-                source=self.name, model=ModelConfig(**dataclasses.asdict(self.config)),
+                source=self.name, config=ModelConfig(**dataclasses.asdict(self.config)),
                 text=self._text, weights={
                     name[name.rindex(ENCODER):]: value for name, value in saving.values(
                         self._encoder.variables).items()}), unfinished)  # Without outer scopes.

@@ -204,7 +204,7 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         The model of the best trial, with the scores of all trials as `results`.
     """
     initial = pretrained.read(storage.path(init_checkpoint), encoder_only=True)
-    config = config or registry.recipe(task, initial.model)
+    config = config or registry.recipe(task, initial.config)
     config = override(config, name_fields(config, settings))
     columns = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
     user_files = Files(texts=columns, label=label_column, dev_texts=tuple(dev_text_columns),

@@ -71,7 +71,8 @@ def write(directory: pathlib.Path, checkpoint: Checkpoint, source: Path, *, titl
                                lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     text = template.render(
         metadata=yaml.safe_dump(metadata, sort_keys=True), title=title, task=task,
-        checkpoint=checkpoint, model=checkpoint.model, source=_public(checkpoint.source), base=base,
+        checkpoint=checkpoint, model=checkpoint.config, source=_public(checkpoint.source),
+        base=base,
         license=license, curves=curves, columns=columns, scores=scores,
         parameters=sum(value.size for value in checkpoint.weights.values()),
         manifests=manifests, digest=saved.get("dataset", saved.get("data")),

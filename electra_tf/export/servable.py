@@ -192,14 +192,14 @@ def build(checkpoint: Checkpoint, threshold: float | None = None) -> Servable:
     # A fine-tuned model, with its task's head.
     if checkpoint.task is not None:
         spec = TaskSpec.from_dict(checkpoint.task, checkpoint.source)
-        task_config = override(recipe(spec.name, checkpoint.model), checkpoint.task_settings).task
+        task_config = override(recipe(spec.name, checkpoint.config), checkpoint.task_settings).task
         model = KINDS[spec.kind].objective(spec, task_config).build_model(
-            checkpoint.model, seed=0, policy="float32")
+            checkpoint.config, seed=0, policy="float32")
         assign_weights(model.variables, checkpoint.weights, checkpoint.source)
         return ServedTask(ServedNetwork(
             encoder=model.encoder, head=model.head, spec=spec, config=task_config,
             threshold=threshold, row_encoder=RowEncoder(
-                checkpoint.text, task_config.max_seq_length, checkpoint.model.type_vocab_size)))
+                checkpoint.text, task_config.max_seq_length, checkpoint.config.type_vocab_size)))
 
     # A discriminator with its head, or an encoder alone.
     if has_energies(checkpoint):
@@ -207,7 +207,7 @@ def build(checkpoint: Checkpoint, threshold: float | None = None) -> Servable:
                         f"objective.name={checkpoint.objective}: its outputs are energies, not "
                         "probabilities of replaced tokens. To rank texts by energies: python -m "
                         "electra_tf.apps.tools.score_text")
-    config = checkpoint.model.discriminator
+    config = checkpoint.config.discriminator
     texts = RowEncoder(checkpoint.text, config.max_position_embeddings)
     encoder = create_encoder(config, LayerOptions(seed=0))
     if not checkpoint.has_discriminator:

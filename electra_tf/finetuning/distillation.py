@@ -98,7 +98,7 @@ def teacher_identity(teacher: Checkpoint) -> Mapping[str, str]:
     settings = {name: value for name, value in teacher.task_settings.items()
                 if name != "training.precision"}  # A teacher computes in its student's.
     digest = hashlib.sha256(repr((
-        teacher.task, settings, teacher.model, teacher.text.to_dict())).encode())
+        teacher.task, settings, teacher.config, teacher.text.to_dict())).encode())
     for name, weight in sorted(teacher.weights.items()):
         digest.update(name.encode() + weight.tobytes())
     return {"teacher": teacher.source, "teacher_digest": digest.hexdigest()}
@@ -110,7 +110,7 @@ def add_targets(run: FinetuningRun, examples: Sequence[Example], rows: Sequence[
     # The teacher, which reads the student's examples with its own vocabulary and settings.
     teacher, training = run.teacher, run.config.training
     spec = TaskSpec.from_dict(teacher.task, teacher.source)
-    config = dataclasses.replace(override(recipe(spec.name, teacher.model), {
+    config = dataclasses.replace(override(recipe(spec.name, teacher.config), {
         **teacher.task_settings, "training.precision": Precision.FLOAT32.value,
     }), runtime=run.config.runtime)
     reader = dataclasses.replace(run, config=config, spec=spec, text=teacher.text, teacher=None,
@@ -147,7 +147,7 @@ def student(run: FinetuningRun, model: tf_keras.Model,
             model.encoder, model.head = parts
             model.projection = Dense(
                 "distillation/projection", run.config.model.hidden_size,
-                run.teacher.model.hidden_size, LayerOptions(seed=seed))
+                run.teacher.config.hidden_size, LayerOptions(seed=seed))
     return DistillationObjective(run.objective, training), model
 
 

@@ -47,7 +47,7 @@ def train(changes: Changes) -> None:
         text = text_settings_from_flags(values)
     else:
         initial = pretrained.read(storage.path(values.init_checkpoint), encoder_only=True)
-        model, text = initial.model, initial.text
+        model, text = initial.config, initial.text
         unused = [f"--{name}" for name in ("model_size", "vocab_file", "normalization")
                   if values[name].present]
         unused += [name for name in changes if name.startswith("initialization.")]

@@ -57,7 +57,7 @@ def read(prefix: str, vocab_file: Path | None, normalization: Normalization | No
                           if reader.has_tensor(GRAPH)
                           else _read_networks(reader, prefix, num_heads))
     model, weights = drop_padding_rows(model, weights, text.vocabulary, prefix)
-    checkpoint = Checkpoint(source=prefix, model=model, text=text, weights=weights)
+    checkpoint = Checkpoint(source=prefix, config=model, text=text, weights=weights)
     require_networks(checkpoint)
     return checkpoint
 
@@ -83,7 +83,7 @@ def _read_networks(reader: Any, prefix: str, num_heads: int | None) -> tuple[Mod
 def write(checkpoint: Checkpoint, directory: Path) -> None:
     """Writes `model.ckpt.*`, as TensorFlow 1's saver does, `vocab.txt` and `bert_config.json`."""
     require_pretrained(checkpoint)
-    _require_heads_of_64_units(checkpoint.model, checkpoint.source)
+    _require_heads_of_64_units(checkpoint.config, checkpoint.source)
     make_directory(directory)
     names = sorted(checkpoint.weights)
     tf.raw_ops.SaveV2(
@@ -91,7 +91,7 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
         shape_and_slices=tf.constant([""] * len(names)),
         tensors=[tf.constant(checkpoint.weights[name]) for name in names])
     checkpoint.text.save(directory / VOCABULARY_FILE)
-    write_settings(checkpoint.model, directory)
+    write_settings(checkpoint.config, directory)
 
 
 def _require_heads_of_64_units(model: ModelConfig, source: str) -> None:

@@ -136,7 +136,7 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
 
     # Whatever is left has no place in this program's model.
     note_unused(others, str(weights_file(directory)))
-    checkpoint = Checkpoint(source=str(path), model=model, text=text, weights=weights,
+    checkpoint = Checkpoint(source=str(path), config=model, text=text, weights=weights,
                             pooling=pooling, task=task, task_settings=settings)
     if task is None:
         require_networks(checkpoint)
@@ -225,7 +225,7 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
     """
     if checkpoint.task is not None:
         head, entries = hugging_face_heads.to_hugging_face(checkpoint)
-        encoder = checkpoint.model.discriminator
+        encoder = checkpoint.config.discriminator
         weights = {name: value for name, value in checkpoint.weights.items()
                    if not name.startswith(hugging_face_heads.HEAD)}
         require_exactly(weights, full_encoder(encoder), checkpoint.source)
@@ -247,7 +247,7 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
 
 def write_encoder(checkpoint: Checkpoint, directory: Path) -> None:
     """Writes the encoder alone and its pooling into a directory, without `discriminator/`."""
-    encoder = checkpoint.model.discriminator
+    encoder = checkpoint.config.discriminator
     require_exactly(checkpoint.weights, full_encoder(encoder), checkpoint.source)
     _write_network(checkpoint.text, directory, encoder, checkpoint.weights,
                    {"architectures": ["ElectraModel"]}, {})

@@ -109,7 +109,7 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
     Raises `UserError` for more or fewer layers than those of Hugging Face's head.
     """
     spec, source = TaskSpec.from_dict(checkpoint.task, checkpoint.source), checkpoint.source
-    form, inputs = KINDS[spec.kind].hugging_face, checkpoint.model.hidden_size
+    form, inputs = KINDS[spec.kind].hugging_face, checkpoint.config.hidden_size
     head = {name: value for name, value in checkpoint.weights.items() if name.startswith(HEAD)}
     precision = {name: value for name, value in checkpoint.task_settings.items()
                  if name == "training.precision"}
@@ -146,7 +146,7 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
 
     # Entries of config.json, with the settings that are not the recipe's.
     config = head_entries(spec)
-    task, default = task_config(checkpoint), recipe(spec.name, checkpoint.model).task
+    task, default = task_config(checkpoint), recipe(spec.name, checkpoint.config).task
     settings = {name: value for name, value in vars(task).items()
                 if value != getattr(default, name) and f"task.{name}" not in form.settings}
     config |= {"classifier_dropout": task.dropout, "electra_tf": _entry(spec, precision | {
@@ -178,7 +178,7 @@ def _entry(spec: TaskSpec, settings: dict[str, Any]) -> dict[str, Any]:
 def task_config(checkpoint: Checkpoint) -> TaskConfig:
     """Returns all settings of the task of a fine-tuned model."""
     name = TaskSpec.from_dict(checkpoint.task, checkpoint.source).name
-    return override(recipe(name, checkpoint.model), checkpoint.task_settings).task
+    return override(recipe(name, checkpoint.config), checkpoint.task_settings).task
 
 
 def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_Layer, _Layer]:

@@ -178,7 +178,7 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
     tf.train.Checkpoint(model=root, encoder=root.discriminator_network).save(
         str(directory / PREFIX))
     checkpoint.text.save(directory / VOCABULARY_FILE)
-    google.write_settings(checkpoint.model, directory)
+    google.write_settings(checkpoint.config, directory)
 
 
 def _reshaped(path: str, value: np.ndarray, *heads: int) -> np.ndarray:

@@ -19,7 +19,7 @@ from electra_tf.text.vocabulary import Vocabulary
 
 def build_networks(checkpoint: Checkpoint, policy: str = "float32") -> ElectraModel:
     """Returns both networks; the heads that the checkpoint lacks have new weights."""
-    config = checkpoint.model
+    config = checkpoint.config
     if not checkpoint.has_generator:  # Its head alone is created, without an encoder.
         config = dataclasses.replace(config, tying=Tying.EVERYTHING)
     model = ElectraModel(config, seed=0, policy=policy)
@@ -40,23 +40,23 @@ def extract(checkpoint: Checkpoint, network: str) -> tuple[EncoderConfig, Weight
     """
     if network == "discriminator":
         parts = ENCODER, "discriminator_predictions/"
-        return checkpoint.model.discriminator, {
+        return checkpoint.config.discriminator, {
             name: value for name, value in checkpoint.weights.items() if name.startswith(parts)}
     if not checkpoint.has_generator:
         raise UserError(f"{checkpoint.source} has no generator. Name a run of "
                         "objective.name=electra or mlm.")
-    table = specs.generator(checkpoint.model)
+    table = specs.generator(checkpoint.config)
     return table.encoder, {re.sub("^generator/", ENCODER, name): checkpoint.weights[name]
                            for name in table.weights}
 
 
 def require_networks(checkpoint: Checkpoint) -> None:
     """Raises `UserError` unless a model is a whole encoder, with or without the two networks."""
-    encoder = checkpoint.model.discriminator
+    encoder = checkpoint.config.discriminator
     shapes = (specs.discriminator(encoder).weights if checkpoint.has_discriminator
               else parameter_shapes.full_encoder(encoder))
     if checkpoint.has_generator:
-        shapes |= specs.own_generator(checkpoint.model)
+        shapes |= specs.own_generator(checkpoint.config)
     require_exactly(checkpoint.weights, shapes, checkpoint.source)
 
 

@@ -68,7 +68,7 @@ class Checkpoint:
 
     source: str
     """Path or name, for messages."""
-    model: ModelConfig
+    config: ModelConfig
     """Without a generator, its settings of the generator have no meaning."""
     text: TextSettings
     weights: Weights
@@ -87,7 +87,7 @@ class Checkpoint:
         """True if it has a masked language model; Electric's generator is none."""
         query = "generator/encoder/layer_0/attention/self/query/bias"
         return GENERATOR_BIAS in self.weights and (
-            query in self.weights or self.model.tying is Tying.EVERYTHING)
+            query in self.weights or self.config.tying is Tying.EVERYTHING)
 
     @property
     def has_discriminator(self) -> bool:

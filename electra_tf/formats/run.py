@@ -53,7 +53,7 @@ def read(model_dir: Path) -> Checkpoint:
         pooling = Pooling(modes=(settings["task.pooling"],), normalize=True,
                           max_length=settings["task.max_seq_length"])
     return Checkpoint(
-        source=f"{model_dir}, step {step:,}", model=model, weights=weights,
+        source=f"{model_dir}, step {step:,}", config=model, weights=weights,
         objective=saved.get("objective.name", Checkpoint.objective),
         text=run_directory.text_settings(model_dir), task=task, task_settings=settings,
         pooling=pooling)
@@ -81,7 +81,7 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
     """Writes a run's directory with a checkpoint of step 0, without an optimizer's state."""
     facts = checkpoint.text.to_dict() | {"initial": checkpoint.source}
     if checkpoint.task is None:
-        config = PretrainingConfig(model=checkpoint.model,
+        config = PretrainingConfig(model=checkpoint.config,
                                    objective=OBJECTIVES[checkpoint.objective])
         facts |= run_directory.generator_fact(config.model)
         identity = facts | {name: value for name, value in flatten(config).items()
@@ -89,8 +89,8 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
     else:
         task = TaskSpec.from_dict(checkpoint.task, checkpoint.source)
         # The recipe has dropout rates of its own.
-        config = override(recipe(task.name, checkpoint.model), {
-            f"model.{name}": getattr(checkpoint.model, name) for name in BERT_TRAINING_SETTINGS
+        config = override(recipe(task.name, checkpoint.config), {
+            f"model.{name}": getattr(checkpoint.config, name) for name in BERT_TRAINING_SETTINGS
         } | checkpoint.task_settings)
         identity = run_directory.identity(config, facts | task.to_dict())
     run_directory.open_run_dir(directory, identity)

@@ -65,7 +65,7 @@ def fit(initial: Checkpoint, text: TextSettings, max_positions: int, records: st
 
     # Word tables [V, E] and output biases [V] get the means of the pieces' rows; position tables
     # [L, E] are repeated, which is what `np.resize` does.
-    weights, positions = dict(initial.weights), initial.model.max_position_embeddings
+    weights, positions = dict(initial.weights), initial.config.max_position_embeddings
     for name, value in initial.weights.items():
         if name.endswith(("/word_embeddings", "/output_bias")):
             rows = np.resize(value, (new.size, *value.shape[1:]))
@@ -82,9 +82,9 @@ def fit(initial: Checkpoint, text: TextSettings, max_positions: int, records: st
     if max_positions > positions:
         notes.append(f"positions {positions} to {max_positions - 1} (copies of the first "
                      f"{positions})")
-    model = dataclasses.replace(initial.model, vocab_size=new.size,
+    model = dataclasses.replace(initial.config, vocab_size=new.size,
                                 max_position_embeddings=max(positions, max_positions))
-    return dataclasses.replace(initial, weights=weights, model=model, text=text), notes
+    return dataclasses.replace(initial, weights=weights, config=model, text=text), notes
 
 
 def copy_to_generator(weights: Weights, variables: Iterable[tf.Variable]

@@ -189,12 +189,12 @@ def vocab_info(vocabulary: Vocabulary) -> VocabInfo:
 def shape_of(initial: Checkpoint) -> dict[str, Any]:
     """Returns the settings, by name, that give new networks the shape of initial ones."""
     names = _ENCODER_SHAPE + ((*_GENERATOR_SIZE, "tying") if initial.has_both else ())
-    return {f"model.{name}": getattr(initial.model, name) for name in names}
+    return {f"model.{name}": getattr(initial.config, name) for name in names}
 
 
 def _check_shape(initial: Checkpoint, config: PretrainingConfig) -> None:
     # The published ELECTRA-Small generator is as wide as its discriminator, not a quarter.
-    initial_model, model = initial.model, config.model
+    initial_model, model = initial.config, config.model
     sizes = [(network.generator.hidden_size, network.generator.num_layers)
              for network in (initial_model, model)]
     names = _ENCODER_SHAPE + (_GENERATOR_SIZE if initial.has_both and sizes[0] != sizes[1] else ())

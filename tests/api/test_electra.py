@@ -37,7 +37,7 @@ def masked_token_probabilities(model, checkpoint, tokens):
 
 def test_candidates_are_the_generators_for_every_mask(electra, checkpoint):
     probabilities = masked_token_probabilities(
-        ElectraModel(checkpoint.model, seed=0), checkpoint,
+        ElectraModel(checkpoint.config, seed=0), checkpoint,
         ("[CLS]", "the", "[MASK]", "ate", "[MASK]", ".", "[SEP]"))
     candidates = electra.fill("The [MASK] ate [MASK].", candidates=3)
     for words, expected in zip(candidates, probabilities, strict=True):
@@ -53,7 +53,7 @@ def test_a_run_with_a_generator_alone_fills_masks(checkpoint, tmp_path):
     alone = tiny_networks.without(checkpoint, "generator/", "discriminator", objective="mlm")
     pretrained.write(alone, tmp_path / "run", Format.RUN)
     (expected,) = masked_token_probabilities(
-        MaskedLanguageModel(checkpoint.model, seed=0), checkpoint,
+        MaskedLanguageModel(checkpoint.config, seed=0), checkpoint,
         ("[CLS]", "the", "[MASK]", "[SEP]"))
     word = electra_tf.load(tmp_path / "run").fill("the [MASK]", candidates=1)[0][0]
     assert word.text == checkpoint.text.vocabulary.tokens[expected.argmax()]
@@ -105,15 +105,15 @@ def test_texts_of_any_form_and_number_have_vectors(electra):
     for texts in (np.array(TEXTS), tf.constant(TEXTS), (text for text in TEXTS)):
         np.testing.assert_array_equal(electra.embed(texts), expected)
     np.testing.assert_allclose(electra.embed(TEXTS, batch_size=2), expected, atol=1e-5)
-    assert electra.embed([""]).shape == (1, electra.model.hidden_size)
-    assert electra.embed([]).shape == (0, electra.model.hidden_size)
+    assert electra.embed([""]).shape == (1, electra.config.hidden_size)
+    assert electra.embed([]).shape == (0, electra.config.hidden_size)
     assert electra.detect("") == []
     assert [word.text for word in electra.detect("The chef cooked.")] == [
         "The", "chef", "cooked", "."]
 
 
 def test_texts_that_are_cut_are_counted_in_one_warning(electra, recwarn):
-    longest = electra.model.max_position_embeddings
+    longest = electra.config.max_position_embeddings
     electra.embed(["chef " * (longest - 2)])
     assert not recwarn
     electra.embed(["chef " * longest, "the", "chef " * 99] * 20, batch_size=2)
@@ -129,7 +129,7 @@ def test_networks_after_fit_are_saved_in_both_formats(directory, tmp_path):
     texts = tf_keras.Input([], dtype=tf.string)
     model = tf_keras.Model(texts, electra.encoder(texts)[:, 0])
     model.compile(tf_keras.optimizers.Adam(0.1), "mse")
-    model.fit(tf.constant(TEXTS), tf.zeros([3, electra.model.hidden_size]), verbose=0)
+    model.fit(tf.constant(TEXTS), tf.zeros([3, electra.config.hidden_size]), verbose=0)
     electra.save(tmp_path / "run")
     electra.save_pretrained(tmp_path / "pair")
     electra.encoder.save_pretrained(tmp_path / "encoder")
@@ -181,7 +181,7 @@ def test_pickled_networks_have_the_present_weights_and_the_pooling(checkpoint):
         assert other.detect(TEXTS[0]) == electra.detect(TEXTS[0])
         assert other.fill("the [MASK]") == electra.fill("the [MASK]")
         other.encoder.blocks[-1].output_norm.gamma.assign_add(
-            tf.range(other.model.hidden_size, dtype=tf.float32))
+            tf.range(other.config.hidden_size, dtype=tf.float32))
         assert np.abs(other.embed(TEXTS) - electra.embed(TEXTS)).max() > 0
 
 

@@ -108,7 +108,7 @@ def test_an_encoder_alone_can_give_a_wide_generator_its_layers(directory, capsys
     assert ("; new: discriminator_predictions, generator_predictions, generator (copy of the "
             "encoder's first 2 layers)\n") in capsys.readouterr().out
     call(directory, "second", "--num_train_steps=3")
-    assert pretrained.read(directory / "second").model.generator.num_heads == 2
+    assert pretrained.read(directory / "second").config.generator.num_heads == 2
 
 
 def test_a_failed_start_leaves_the_directory_free(directory, monkeypatch):

@@ -53,9 +53,9 @@ def split_weights(directory):
 def use_keras(pair, checkpoint):
     """Replaces model.safetensors by tf_model.h5 in both directories of a pair."""
     for network, table, model_name in (
-            ("discriminator", discriminator(checkpoint.model.discriminator),
+            ("discriminator", discriminator(checkpoint.config.discriminator),
              "tf_electra_for_pre_training"),
-            ("generator", generator(checkpoint.model), "tf_electra_for_masked_lm_1")):
+            ("generator", generator(checkpoint.config), "tf_electra_for_masked_lm_1")):
         paths = {}
         for name in table.weights:
             path = name

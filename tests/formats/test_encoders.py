@@ -161,7 +161,7 @@ def test_rows_of_embeddings_without_a_token_are_left_out(pair, checkpoint, capsy
         change_json(pair / network / "config.json", vocab_size=48)
     without_padding = pretrained.read(pair)
     tiny_networks.require_equal_weights(without_padding, checkpoint)
-    assert without_padding.model.vocab_size == 40
+    assert without_padding.config.vocab_size == 40
     assert "8 rows of the embeddings have no token" in capsys.readouterr().err
 
 

@@ -54,7 +54,7 @@ def test_a_discriminator_comes_with_its_generator(server, checkpoint, name):
     both = read(name)
     tiny_networks.require_equal_weights(both, checkpoint)
     assert (both.source, both.text) == (name, checkpoint.text)
-    assert both.model.generator.hidden_size == both.model.discriminator.hidden_size
+    assert both.config.generator.hidden_size == both.config.discriminator.hidden_size
 
 
 @pytest.mark.parametrize("options", [{}, {"encoder_only": True}])

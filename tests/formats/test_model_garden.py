@@ -51,7 +51,7 @@ def restore(path, **objects):
 
 def require_equal_outputs(checkpoint, encoder, garden=None):
     """Compares hidden vectors of valid positions, and the logits of a whole pretrainer."""
-    model, inputs = ElectraModel(checkpoint.model, seed=0), (IDS, TYPES, MASK > 0)
+    model, inputs = ElectraModel(checkpoint.config, seed=0), (IDS, TYPES, MASK > 0)
     assign_parts(model.trainable_variables, checkpoint.weights, "the tiny networks")
     hidden = encoder(INPUTS)["sequence_output"]
     expected = model.discriminator.encoder(*inputs).numpy()
@@ -61,7 +61,8 @@ def require_equal_outputs(checkpoint, encoder, garden=None):
         np.testing.assert_allclose(logits[MASK > 0], model.discriminator(*inputs)[MASK > 0],
                                    rtol=0, atol=1e-5)
         scores = garden(INPUTS | {"masked_lm_positions": POSITIONS, "masked_lm_ids": POSITIONS})
-        expected = model.generator(*inputs, tf.constant(POSITIONS))[:, :checkpoint.model.vocab_size]
+        expected = model.generator(*inputs, tf.constant(POSITIONS))[:,
+                                                                    :checkpoint.config.vocab_size]
         np.testing.assert_allclose(np.reshape(scores["lm_outputs"], expected.shape), expected,
                                    rtol=0, atol=1e-5)
 
@@ -72,7 +73,7 @@ def test_encoders_restore_every_weight(tmp_path, kind, embedding_size):
     alone = tiny_networks.without(checkpoint, "generator")
     for name, written in (("pair", checkpoint), ("alone", alone)):
         pretrained.write(written, tmp_path / name, Format.MODEL_GARDEN)
-        encoder = encoder_of(kind, checkpoint.model.discriminator)
+        encoder = encoder_of(kind, checkpoint.config.discriminator)
         encoder(INPUTS)
         restore(tmp_path / name, encoder=encoder).assert_existing_objects_matched()
         require_equal_outputs(checkpoint, encoder)
@@ -82,23 +83,23 @@ def test_encoders_restore_every_weight(tmp_path, kind, embedding_size):
 def test_an_electra_pretrainer_restores_both_networks_tied_or_not(tmp_path, tying):
     checkpoint = tiny_networks.pretrained(model__tying=tying)
     pretrained.write(checkpoint, tmp_path / "out", Format.MODEL_GARDEN)
-    garden = pretrainer(checkpoint.model, tied=tying is not Tying.NONE)
+    garden = pretrainer(checkpoint.config, tied=tying is not Tying.NONE)
     restore(tmp_path / "out", model=garden).expect_partial()
     require_equal_outputs(checkpoint, garden.discriminator_network, garden)
 
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_what_model_garden_saves_is_read(checkpoint, tmp_path, tied):
-    garden = pretrainer(checkpoint.model, tied)
+    garden = pretrainer(checkpoint.config, tied)
     tf.train.Checkpoint(model=garden, **garden.checkpoint_items).save(str(tmp_path / "ckpt"))
     checkpoint.text.save(tmp_path / "vocab.txt")
     read = pretrained.read(tmp_path)
-    assert read.model.tying is (Tying.TOKEN_EMBEDDINGS if tied else Tying.NONE)
+    assert read.config.tying is (Tying.TOKEN_EMBEDDINGS if tied else Tying.NONE)
     require_equal_outputs(read, garden.discriminator_network, garden)
 
 
 def test_a_masked_lm_with_an_output_matrix_of_its_own_is_refused(checkpoint, tmp_path, capsys):
-    garden = pretrainer(checkpoint.model, tied=True)
+    garden = pretrainer(checkpoint.config, tied=True)
     checkpoint.text.save(tmp_path / "vocab.txt")
     tf.train.Checkpoint(model=garden).save(str(tmp_path / "ckpt"))
     pretrained.read(tmp_path)
@@ -111,7 +112,7 @@ def test_a_masked_lm_with_an_output_matrix_of_its_own_is_refused(checkpoint, tmp
 
 def test_another_network_of_model_garden_is_one_line(checkpoint, tmp_path):
     checkpoint.text.save(tmp_path / "vocab.txt")
-    encoder = encoder_of(BertEncoder, checkpoint.model.discriminator)
+    encoder = encoder_of(BertEncoder, checkpoint.config.discriminator)
     prefix = tf.train.Checkpoint(other=encoder).save(str(tmp_path / "other"))
     with pytest.raises(UserError, match="holds no encoder of Model Garden"):
         pretrained.read(storage.path(prefix))

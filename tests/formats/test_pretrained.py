@@ -32,20 +32,20 @@ def test_every_format_returns_the_networks_that_were_written(tmp_path, form, tyi
     loaded = pretrained.read(tmp_path / "out")
     tiny_networks.require_equal_weights(checkpoint, loaded)
     for part in ("discriminator", "generator", "tying"):
-        assert getattr(loaded.model, part) == getattr(checkpoint.model, part)
+        assert getattr(loaded.config, part) == getattr(checkpoint.config, part)
     assert loaded.text == checkpoint.text
 
 
 @pytest.mark.parametrize("form", list(Format))
 def test_heads_of_a_wide_generator_are_kept_or_refused(tmp_path, form):
     checkpoint = tiny_networks.pretrained(model__generator_width=1.0)
-    assert checkpoint.model.generator.num_heads == 2  # Of 16 units.
+    assert checkpoint.config.generator.num_heads == 2  # Of 16 units.
     if form is Format.GOOGLE:
         with pytest.raises(UserError, match="heads have 16 units.*Use the format run, hugg"):
             pretrained.write(checkpoint, tmp_path / "out", form)
         return
     pretrained.write(checkpoint, tmp_path / "out", form)
-    assert pretrained.read(tmp_path / "out").model.generator == checkpoint.model.generator
+    assert pretrained.read(tmp_path / "out").config.generator == checkpoint.config.generator
 
 
 @pytest.mark.parametrize(("kind", "labels", "head", "settings"), [
@@ -71,7 +71,7 @@ def test_a_fine_tuned_model_keeps_its_settings_and_answers(
     assert ("with task.long_texts=windows" in capsys.readouterr().err) == (
         "task.long_texts" in settings)
     tiny_networks.require_equal_weights(source, model)
-    assert (source.model.discriminator, source.task) == (model.model.discriminator, model.task)
+    assert (source.config.discriminator, source.task) == (model.config.discriminator, model.task)
     assert hugging_face_heads.task_config(source) == hugging_face_heads.task_config(model)
     assert source.task_settings["training.precision"] == "float32"
     texts = [tf.constant([" ".join(tiny_networks.VOCABULARY.tokens[5:35])])] * (
@@ -97,7 +97,7 @@ def test_a_checkpoint_of_google_bert_gives_its_encoder(tmp_path, capsys):
         '{"num_attention_heads": 2, "hidden_dropout_prob": 0.3, "hidden_act": "gelu"}')
     loaded = pretrained.read(out)
     assert loaded.weights.keys() == encoder.keys()
-    assert (loaded.model.num_heads, loaded.model.hidden_dropout) == (2, 0.3)
+    assert (loaded.config.num_heads, loaded.config.hidden_dropout) == (2, 0.3)
     assert "2 weights are not used: bert.pooler, cls.seq_relationship." in capsys.readouterr().err
 
 
@@ -140,7 +140,7 @@ def test_what_changes_googles_encoder_is_refused(checkpoint, tmp_path):
 
 def test_a_google_checkpoint_without_its_config_or_damaged_is_refused(checkpoint, tmp_path):
     pretrained.write(checkpoint, out := tmp_path / "out", Format.GOOGLE)
-    assert pretrained.read(out, num_heads=4).model.num_heads == 4
+    assert pretrained.read(out, num_heads=4).config.num_heads == 4
     (out / "bert_config.json").write_bytes(b"{}")
     with pytest.raises(UserError, match=r"\(num_attention_heads of bert_config\.json beside it\)"):
         pretrained.read(out)
@@ -151,7 +151,7 @@ def test_a_google_checkpoint_without_its_config_or_damaged_is_refused(checkpoint
     with pytest.raises(UserError, match=r"2 layers of 32 units are no published model's.*"
                                         r"convert_checkpoint --from=.*--num_heads=HEADS"):
         pretrained.read(out)
-    assert pretrained.read(out, num_heads=2).model.num_heads == 2
+    assert pretrained.read(out, num_heads=2).config.num_heads == 2
     data = out / "model.ckpt.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:5000])
     with pytest.raises(UserError, match="model.ckpt can't be read: Read less bytes than requested"):

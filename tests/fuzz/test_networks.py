@@ -56,9 +56,9 @@ def test_a_changed_config_is_refused_or_changes_training_alone(
         expected = json.loads(content.decode("utf-8-sig"))
         tiny_networks.require_equal_weights(result, checkpoint)
         assert result.text == checkpoint.text
-        assert trained(result.model) == trained(checkpoint.model)
-        assert result.model.num_heads == expected.get(
-            "num_attention_heads", checkpoint.model.num_heads)
+        assert trained(result.config) == trained(checkpoint.config)
+        assert result.config.num_heads == expected.get(
+            "num_attention_heads", checkpoint.config.num_heads)
 
 
 @st.composite

@@ -27,7 +27,7 @@ def test_an_objectives_networks_have_the_weights_of_its_model(name):
     generator = None
     if name in ("frozen_generator", "two_stage"):
         generator = TrainedGenerator(*extract(Checkpoint(
-            source="seeded", model=model, text=None, weights=named_arrays.of(
+            source="seeded", config=model, text=None, weights=named_arrays.of(
                 ElectraModel(model, seed=1).variables)), "generator"))
     objective = objective_class(config.objective.name)(
         config, ObjectiveContext.placeholder(40, generator=generator))

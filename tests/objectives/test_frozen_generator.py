@@ -76,7 +76,7 @@ def frozen(variant, weights):
     config = golden_files.model_config(variant)
     trained = TrainedGenerator(*extract(Checkpoint(
         source="runs/one", text=None, weights=weights,
-        model=infer_generator(config, weights, "runs/one")), "generator"))
+        config=infer_generator(config, weights, "runs/one")), "generator"))
     return frozen_generator.FrozenGeneratorObjective(
         PretrainingConfig(), dataclasses.replace(CONTEXT, generator=trained)).build_model(
             config, seed=1, policy="float32").generator

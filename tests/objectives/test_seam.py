@@ -135,4 +135,4 @@ def test_its_encoder_can_be_read_and_its_discriminator_served(trained):
     networks = pretrained.read(storage.path(trained[0]))
     assert any(name.startswith(ENCODER) for name in networks.weights)
     detector = servable.build(networks)
-    assert detector.encoder.config == networks.model.discriminator
+    assert detector.encoder.config == networks.config.discriminator

@@ -27,7 +27,7 @@ def _inputs() -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
 
 def of_networks(checkpoint: Checkpoint) -> dict[str, dict[str, np.ndarray]]:
     """Returns hidden states and logits of "discriminator", and of "generator" if it is there."""
-    model = ElectraModel(checkpoint.model, seed=0)
+    model = ElectraModel(checkpoint.config, seed=0)
     missing = assign_parts(model.trainable_variables, checkpoint.weights, checkpoint.source)
     inputs = _inputs()
     outputs = {"discriminator": _hidden(model.discriminator.encoder.all_layers(*inputs))
@@ -35,7 +35,7 @@ def of_networks(checkpoint: Checkpoint) -> dict[str, dict[str, np.ndarray]]:
     if not missing:
         batch, length = inputs[0].shape
         positions = tf.tile(tf.range(length)[tf.newaxis], [batch, 1])
-        logits = model.generator(*inputs, positions)[:, :checkpoint.model.vocab_size]
+        logits = model.generator(*inputs, positions)[:, :checkpoint.config.vocab_size]
         outputs["generator"] = _hidden(model.generator.encoder.all_layers(*inputs)) | {
             "logits": tf.reshape(logits, [batch, length, -1]).numpy()}
     return outputs

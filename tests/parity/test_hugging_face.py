@@ -159,4 +159,4 @@ class TestInPyTorch:
         assert not list(outputs.saved.rglob("vocab.txt"))
         first, second = pretrained.read(root / name), pretrained.read(outputs.saved / name)
         tiny_networks.require_equal_weights(first, second)
-        assert (first.text, first.model, first.task) == (second.text, second.model, second.task)
+        assert (first.text, first.config, first.task) == (second.text, second.config, second.task)

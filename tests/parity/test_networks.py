@@ -142,7 +142,7 @@ def test_it_computes_the_same_after_every_conversion(variant, tmp_path):
         pretrained.write(checkpoint, tmp_path / form, form)
         converted = pretrained.read(tmp_path / form, num_heads=4)
         named_arrays.assert_close(converted.weights, weights)
-        model = build(variant, converted.model)
+        model = build(variant, converted.config)
         require_equal_generator(variant, model)
         require_equal_discriminator(variant, model)
 

@@ -28,7 +28,7 @@ def vocabulary(*added, **replaced):
 
 def fit(new, *, positions=None, **changes):
     initial = tiny_networks.pretrained(Vocabulary(OLD, source="old/vocab.txt"), **changes)
-    positions = positions or initial.model.max_position_embeddings
+    positions = positions or initial.config.max_position_embeddings
     return initial, *init_from.fit(initial, TextSettings(vocabulary=new), positions, "records")
 
 
@@ -44,7 +44,7 @@ def test_an_appended_token_begins_as_the_mean_of_its_pieces():
     initial, fitted, notes = fit(vocabulary("heparin", "##x"))
     assert notes == ["1 token (mean of their pieces)",
                      "1 token (copies of [UNK])"]
-    assert fitted.model.vocab_size == 14
+    assert fitted.config.vocab_size == 14
     for name in (WORDS, BIAS):
         old, new = initial.weights[name], fitted.weights[name]
         np.testing.assert_array_equal(new[:12], old)
@@ -84,7 +84,7 @@ def test_further_positions_are_copies_of_the_first():
     np.testing.assert_array_equal(
         fitted.weights[POSITIONS], np.concatenate([old, old, old[:16]]))
     assert notes == ["positions 32 to 79 (copies of the first 32)"]
-    assert fitted.model.max_position_embeddings == 80
+    assert fitted.config.max_position_embeddings == 80
 
 
 def test_rows_of_padding_beyond_the_vocabulary_are_not_kept():
@@ -118,7 +118,7 @@ def generator_of_encoder(parts=("generator", "discriminator_predictions"), **cha
     """An `ElectraModel` on an encoder, of which `parts` are left out, and the new parts' text."""
     checkpoint = tiny_networks.pretrained(
         **{"model__intermediate_size": 128, "model__generator_width": 1.0} | changes)
-    model = ElectraModel(checkpoint.model, seed=0)
+    model = ElectraModel(checkpoint.config, seed=0)
     weights, notes = init_from.copy_to_generator(
         tiny_networks.without(checkpoint, *parts).weights, model.variables)
     assign_parts(model.variables, weights, "the encoder")

@@ -25,7 +25,7 @@ def pretrained(vocabulary: Vocabulary = VOCABULARY, *,
     model = tiny_run.config(model__vocab_size=vocabulary.size, **changes).model
     shapes = discriminator(model.discriminator).weights | own_generator(model)
     return Checkpoint(
-        source="the tiny networks", model=model,
+        source="the tiny networks", config=model,
         text=TextSettings(vocabulary=vocabulary, normalization=normalization),
         weights={name: seeded.weight(name, shape) for name, shape in shapes.items()})
 

@@ -39,7 +39,7 @@ def main() -> None:
     with http_server.listen(values.host, values.port) as listening:
         checkpoint = pretrained.read(model_dir)
         detection = ReplacedTokenDetection(checkpoint)
-        comparison = compare(model_dir, checkpoint.model)
+        comparison = compare(model_dir, checkpoint.config)
         host, port = listening.getsockname()[:2]
         print(f"{detection.source}: http://{f'[{host}]' if ':' in host else host}:{port} (open it "
               "in a browser; Ctrl-C stops)", *filter(None, [comparison]), sep="\n", flush=True)

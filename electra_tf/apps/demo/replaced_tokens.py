@@ -50,7 +50,7 @@ class ReplacedTokenDetection:
     def __init__(self, checkpoint: Checkpoint):
         """Builds both networks; `UserError` if one of them or its output layer is missing."""
         self.source, self._vocabulary = checkpoint.source, checkpoint.text.vocabulary
-        self.max_tokens = checkpoint.model.max_position_embeddings - 2  # Of a sentence.
+        self.max_tokens = checkpoint.config.max_position_embeddings - 2  # Of a sentence.
         self._encoder = RowEncoder(checkpoint.text, max_length=1 << 20)
         if has_energies(checkpoint) or not checkpoint.has_both:
             raise UserError(f"{checkpoint.source} hasn't a generator and a discriminator as "

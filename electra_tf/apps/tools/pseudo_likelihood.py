@@ -30,7 +30,7 @@ class PseudoLikelihood:
     def __init__(self, checkpoint: Checkpoint):
         """Builds the networks; `UserError` if neither of them has its output layer."""
         self.source, self._text = checkpoint.source, checkpoint.text
-        self._max_length = checkpoint.model.max_position_embeddings
+        self._max_length = checkpoint.config.max_position_embeddings
         self._energies, self._model = has_energies(checkpoint), build_networks(checkpoint)
         self.checkpoint = tuple(name for name, present in (
             (GENERATOR, checkpoint.has_generator), (DISCRIMINATOR, checkpoint.has_discriminator))

@@ -38,7 +38,7 @@ def test_a_pushed_run_is_read_by_name_with_its_generator(server, tmp_path, capsy
     assert "license  none in the card; --license=mit states one" in output
     pushed, original = pretrained.read(storage.path("user/name")), pretrained.read(run)
     tiny_networks.require_equal_weights(pushed, original)
-    assert (pushed.text, pushed.model.tying) == (original.text, original.model.tying)
+    assert (pushed.text, pushed.config.tying) == (original.text, original.config.tying)
     encoder = pretrained.read(storage.path("hf://user/name"), encoder_only=True)
     assert not any(name.startswith("generator") for name in encoder.weights)
     metadata, text = card_of(server, "user/name")
