@@ -72,8 +72,7 @@ def write(directory: pathlib.Path, checkpoint: Checkpoint, source: Path, *, titl
     text = template.render(
         metadata=yaml.safe_dump(metadata, sort_keys=True), title=title, task=task,
         checkpoint=checkpoint, model=checkpoint.config, source=_public(checkpoint.source),
-        base=base,
-        license=license, curves=curves, columns=columns, scores=scores,
+        base=base, license=license, curves=curves, columns=columns, scores=scores,
         parameters=sum(value.size for value in checkpoint.weights.values()),
         manifests=manifests, digest=saved.get("dataset", saved.get("data")),
         settings=run_directory.settings_of(saved), transformers=transformers,
