@@ -49,7 +49,6 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
 
     `add_files` adds files, such as a card. Raises `UserError` for networks without such a file.
     """
-    # The configuration.
     config = encoder_entries(model.encoder.config, text) | {
         "architectures": ["ElectraModel"], "id2label": {}, "text_columns": list(model.columns),
         "max_seq_length": model.row_encoder.max_length, "keeps_tail": False,
@@ -252,7 +251,6 @@ def _run_layer(graph: _Graph, layer: EncoderLayer, x: str, bias: str, *, first_o
 
     def split_heads(x: str, order: list[int]) -> str:
         return graph.op("Transpose", graph.reshape(x, [0, -1, heads, hidden // heads]), perm=order)
-
 
     # softmax(Q K^T / sqrt(D) + bias) V per head, of all tokens or of [CLS] alone.
     query, key, value = (project(graph.first(x, [0]), parts[0]) + project(x, *parts[1:])

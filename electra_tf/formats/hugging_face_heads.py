@@ -134,7 +134,6 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
         return (np.concatenate([head[f"{HEAD}{part}/kernel"] for part in parts], axis=1),
                 np.concatenate([head[f"{HEAD}{part}/bias"] for part in parts]))
 
-
     # The layers of that class, with parts of one output side by side.
     layers = {layer: concatenated(names) for layer, names in hidden if names[0] in sizes}
     # The converted head outputs a regression in the units of the labels.

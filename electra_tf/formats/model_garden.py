@@ -118,7 +118,6 @@ class _Objects:
             self._read.add(node.attributes[0].checkpoint_key)
             return self._reader.get_tensor(node.attributes[0].checkpoint_key)
 
-
         # The encoder has as many layers as the checkpoint has numbered children.
         layers = self.node(f"{encoder}/_transformer_layers").children
         config = EncoderConfig(num_layers=sum(child.local_name.isdigit() for child in layers))

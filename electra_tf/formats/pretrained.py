@@ -113,7 +113,6 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
     beside them say. Raises `UserError` for damage, missing or unknown weights, and values that
     aren't finite.
     """
-    # The format decides who reads it.
     form = Format.HUGGING_FACE if hub.is_model_name(path) else _find_format(path)
     if form is Format.RUN:
         checkpoint = form.module.read(path)

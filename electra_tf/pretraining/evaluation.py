@@ -68,7 +68,6 @@ class Evaluator:
         `keep_evaluating` takes the number of finished batches; if it returns False, the evaluation
         ends with None. Objectives that detect replaced tokens also have fixed-noise scores.
         """
-        # The results of all batches.
         batches: list[EvaluatedBatch] = []
         for batch in self._evaluated_batches(self._run.config.runtime.eval_steps):
             batches.append(batch)

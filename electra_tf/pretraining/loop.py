@@ -134,8 +134,8 @@ def train(run: Run) -> None:
         reporter = Reporter(run, directory, events, out=out, track=track)
         reporter.on_start(state, new_parts)
 
-        # Batches in an order that depends on the seed and the step alone; the compiled step masks,
-        # computes both losses and their gradients, clips and updates (training/step.py).
+        # Batches in an order that depends on the seed and the step alone; the compiled step
+        # masks, computes losses and gradients, clips and updates (training/step.py).
         batches = distributed(strategy, lambda input_context: training_batches(
             run.records, pad_id=run.vocabulary.pad_id, seed=config.training.seed,
             buffer_examples=config.data.shuffle_buffer, global_batch_size=batch_size,
@@ -216,7 +216,7 @@ def _directory_of_reports(run: Run) -> Iterator[tuple[Path, TextIO]]:
         run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
         yield run.model_dir, sys.stdout
 
-        # After the last step.
+        # The curves, unless a signal ended the loop.
         metrics, curves = run.model_dir / METRICS_FILE, run.model_dir / "loss_curves.png"
         if metrics.exists():
             draw_curves({run.model_dir.name: read_metrics(metrics)}, curves)

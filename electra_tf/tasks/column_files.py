@@ -51,7 +51,6 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
     kept = _without_comments(rows, width)
     left_out = {"comment lines": len(rows) - len(kept)}
 
-
     # The names of columns: of a CoNLL-U file, a header or a comment that lists them.
     names: Sequence[str] = next((match[1].split() for _, line in lines if (
         match := re.match(r"# *global\.columns *=(.+)", line))), [])
@@ -67,7 +66,6 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
                   if not (cells and re.fullmatch(r"\d+[-.]\d+", cells[0]))]
         left_out["ranges and empty nodes"] = len(kept) - len(tokens)
         kept = tokens
-
 
     # Sentences between empty lines, and the columns of words and tags, which all rows must have.
     sentences = [list(group) for is_sentence, group in itertools.groupby(
@@ -93,7 +91,6 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
     if not all(name.isdecimal() or name in names
                for name in ((words, tags) if has_tags else (words,))):
         _require_words(path, sentences, word, tag)
-
 
     # What was read and left out.
     if notes is not None and (width > 1 or any(left_out.values())):

@@ -97,7 +97,6 @@ def load(name: str, data_dir: Path | None, user_files: Files, *, from_tfds: bool
     if not from_tfds:
         _require(data_dir, "data_dir", name)
 
-
     # A benchmark's splits, from its files or from TensorFlow Datasets.
     notes: list[str] = []
 

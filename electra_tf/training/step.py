@@ -1,4 +1,4 @@
-"""One training step, as every replica runs it: masks, losses, gradients and the update.
+"""One training step, as every replica runs it: inputs, losses, gradients and the update.
 
 `TrainStep.__call__` is the whole step, in pre-training and in fine-tuning.
 """
@@ -36,7 +36,7 @@ class Settings(Protocol):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainStep:
-    """A training step: it masks, runs, differentiates, sums over replicas, clips and updates.
+    """A training step: it prepares inputs, runs, differentiates, sums over replicas and updates.
 
     Every loss is divided once by its number of terms in the global batch, so padding, replicas and
     micro-batches do not change the mean.

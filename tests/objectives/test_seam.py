@@ -19,8 +19,10 @@ from electra_tf.config.objectives import OBJECTIVES, Metric, ObjectiveConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import storage
+from electra_tf.core.settings import setting
 from electra_tf.export import servable
 from electra_tf.formats import pretrained
+from electra_tf.modeling import specs
 from electra_tf.objectives.frozen_generator import DiscriminatorModel
 from electra_tf.objectives.objective import LossOutput
 from electra_tf.objectives.pretraining import DisplayedText, PretrainingObjective
@@ -38,8 +40,7 @@ class RandomWordsConfig(ObjectiveConfig):
     metrics = {
         "random_loss": Metric(unit="nats per token", panel="random words (nats / token)"),
         "random_called": Metric(unit="of all tokens")}
-    random_loss_weight: float = 3.0
-    """Factor of the loss."""
+    random_loss_weight: float = setting(3.0, "Factor of the loss.")
 
 
 class RandomWords(PretrainingObjective):
@@ -55,7 +56,8 @@ class RandomWords(PretrainingObjective):
         chosen = inputs.padding_mask & (rng.uniform("places", *shape) < 0.2)
         ids = tf.where(chosen, tf.cast(drawn, tf.int32), inputs.ids)
         replaced = ids != inputs.ids
-        logits = self.detection_logits(model, inputs._replace(ids=ids))
+        logits = model.discriminator(ids, inputs.segment_ids, inputs.padding_mask,
+                                     rng if training else None)  # For dropout.
         losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(replaced, tf.float32), logits)
         return LossOutput(
             {"random_loss": tf.reduce_sum(losses * tf.cast(inputs.padding_mask, tf.float32))}, {},
@@ -67,6 +69,9 @@ class RandomWords(PretrainingObjective):
 
     def detection_logits(self, model, batch):
         return model.discriminator(batch.ids, batch.segment_ids, batch.padding_mask)
+
+    def network_specs(self):
+        return (specs.discriminator(self.config.model.discriminator),)
 
     def displayed_text(self, per_example):
         return DisplayedText(per_example["written"], 1 / (1 + np.exp(-per_example["logits"])))

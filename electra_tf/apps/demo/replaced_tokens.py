@@ -73,7 +73,6 @@ class ReplacedTokenDetection:
             "candidates", the likeliest first, "original" and "sampled", each a token and its
             probability; "left_out", the probability of likelier tokens that are no candidates.
         """
-        # Tokens.
         ids, vocabulary = self._ids(request.sentence), self._vocabulary
         originals = [vocabulary.tokens[index] for index in ids[1:-1]]
         if not originals:
@@ -94,7 +93,6 @@ class ReplacedTokenDetection:
         uniforms = Rng(seed=request.seed, step=zero, first_example=zero).uniform(
             "sampling", 1, length)[0]
 
-        # Generator and discriminator.
         with inference_mode():
             outputs = self._steps(tf.constant(padded), tf.constant(selected), uniforms,
                                   tf.constant(request.temperature, tf.float32))

@@ -27,7 +27,6 @@ PAPER_TOKENS = 16.4e9  # ELECTRA-Small's: 1,000,000 steps of 128 x 128 tokens.
 
 def main() -> None:
     """Measures, and prints the table and the command."""
-    # Budget and records.
     values = flags.FLAGS
     for name in ("budget", "data_dir"):
         if not values[name].value:

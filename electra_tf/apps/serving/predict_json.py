@@ -41,7 +41,6 @@ def answer(body: bytes, model: ServedModel, config: ServerConfig) -> bytes:
         raise HTTPException(400, f"a request may have at most {config.max_request_rows} rows "
                                  f"(--max_request_rows). Received: {rows}")
     inputs = [_array(columns[name], spec, config) for name, spec in specs.items()]
-    # The model.
     try:
         outputs = function(*inputs)
     except tf.errors.OpError as error:
