@@ -147,6 +147,9 @@ def step_flops(config: PretrainingConfig) -> float:
     length = config.data.max_seq_length
     objective = objective_class(config.objective.name)(
         config, ObjectiveContext.placeholder(config.model.vocab_size))
+    if not objective.network_specs():
+        raise UserError(f"objective.name={config.objective.name} has no network_specs, from which "
+                        "a sweep counts FLOPs.")
     return config.training.train_batch_size * length * matmul_flops_per_token(
         objective.network_specs(), length, config.masking.max_predictions(length))
 
