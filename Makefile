@@ -75,7 +75,7 @@ $(STAMP): $(LOCKS)
 	@touch $@
 
 # Docstrings are read once, as that takes 10 s. For text of your own: --input='corpus/*.txt'.
-quickstart: $(STAMP) ## Pre-train a tiny ELECTRA on the docstrings of NumPy and others, and fine-tune it (5 to 10 minutes, 2 cores).
+quickstart: $(STAMP) ## Pre-train a tiny ELECTRA on the docstrings of NumPy and others, and fine-tune it (3 to 10 minutes, 2 cores).
 	$(BIN)/python -m data_prep.build_word_order_task --output_dir=$(QUICKSTART)/task
 	$(BIN)/python -m data_prep.build_vocab --overwrite \
 	  --input=$(QUICKSTART)/task/pretraining.txt --output=$(QUICKSTART)/vocab.txt \

@@ -30,7 +30,7 @@ from electra_tf.text.vocabulary import Vocabulary
 HUGGING_FACE_NAMES = {
     "input_ids": "ids", "token_type_ids": "segment_ids", "attention_mask": "padding_mask",
     "valid": "padding_mask"}
-"""Names that tokenizers of Hugging Face give to the parts of `Tokens`."""
+"""Other names of the parts of `Tokens`: those of Hugging Face, and one of earlier versions."""
 
 
 class EncoderOutputs(NamedTuple):

@@ -253,7 +253,8 @@ def _load(task: str, train: Any, labels: Any, dev: Any, data_dir: PathName | Non
                 user_files.dev_texts or _dev_columns(task, file.texts)))]
     return registry.load(
         task, None if data_dir is None else storage.path(data_dir),
-        dataclasses.replace(user_files, **files), from_tfds=data_dir is None and train is None)
+        dataclasses.replace(user_files, **files),
+        from_tfds=data_dir is None and train is None and task not in registry.KINDS)
 
 
 def _dev_columns(task: str, columns: tuple[str, ...]) -> tuple[str, ...]:

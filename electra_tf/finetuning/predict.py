@@ -199,7 +199,7 @@ def progress() -> Callable[[float], None]:
 
 
 def predict_file(run: FinetuningRun, source: str, output: str, user_files: Files, *,
-            overwrite: bool) -> None:
+                 overwrite: bool) -> None:
     """Reads examples from a file or standard input, and writes the model's predictions.
 
     `output` is a file, .jsonl or in a format of the kind, or "-" for standard output. `user_files`

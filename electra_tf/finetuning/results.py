@@ -158,7 +158,7 @@ class Results:
     def save(self, model_dir: Path, facts: Mapping[str, Any] | None = None) -> None:
         """Writes results.json, with the facts of the task and a readable summary."""
         trials = [{name: value for name, value in dataclasses.asdict(trial).items()
-                    if (name, value) not in _OMITTED} for trial in self.trials]
+                   if (name, value) not in _OMITTED} for trial in self.trials]
         searched = {} if self.threshold is None else {THRESHOLD: self.threshold}
         write_json(model_dir / RESULTS_FILE, dataclasses.asdict(self) | searched | {
             "trials": trials, "best_seed": self.best.seed, "checkpoint": self.best_number,

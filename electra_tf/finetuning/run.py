@@ -1,4 +1,4 @@
-"""Checks that a fine-tuning run's settings, encoder, task and devices fit together."""
+"""A fine-tuning run: settings that fit together, its devices, rows, models and directory."""
 
 import dataclasses
 import functools
@@ -176,12 +176,13 @@ class FinetuningRun:
 
 
 def prepare_run(config: FinetuningConfig, spec: TaskSpec, text: TextSettings, model_dir: Path,
-            grid: Mapping[str, tuple[Any, ...]] | None = None) -> FinetuningRun:
+                grid: Mapping[str, tuple[Any, ...]] | None = None) -> FinetuningRun:
     """Returns a run; `UserError` for settings that don't fit together or missing devices."""
     grid = grid or {}
-    list(map(trackers.errors_of, config.runtime.report_to))
+    for tracker in config.runtime.report_to:  # Refuses one that isn't installed.
+        trackers.errors_of(tracker)
     objective = KINDS[spec.kind].objective(spec, config.task)
-    # Devices are set up once, for batches of all sizes.
+    # Devices are set up once: they must share the batches of every size in the grid.
     batch = "training.train_batch_size"
     size = math.gcd(*grid.get(batch, [config.training.train_batch_size]))
     unsplit = {"runtime.cpu_parts": 1} if objective.compares_rows else {}

@@ -165,6 +165,7 @@ def _read(path: Path, form: Any) -> Any:
 
 def _read_config(directory: Path) -> _TokenizerConfig:
     """Returns the entries of all files that have some; refuses those that can't be followed."""
+    # Entries of all files; those with one value that this program follows must have it.
     entries: dict[str, Any] = {}
     if (directory / CONFIG_FILE).exists():
         config = _read(directory / CONFIG_FILE, _TokenizerConfig)
@@ -196,6 +197,7 @@ def _read_config(directory: Path) -> _TokenizerConfig:
 def _read_normalization(path: Path, file: _TokenizerFile, ids: Mapping[str, int]
                         ) -> Normalization:
     """Returns what tokenizer.json does to text; `UserError` if this program does other things."""
+    # The steps of text: a final sigma, BERT's normalizer and perhaps NFC, then BERT's words.
     steps = _flat(file.normalizer, "normalizers")
     splits = _flat(file.pre_tokenizer, "pretokenizers")
     has_sigma = steps[:1] in ([_FINAL_SIGMA], [_EARLIER_SIGMA])
@@ -208,6 +210,8 @@ def _read_normalization(path: Path, file: _TokenizerFile, ids: Mapping[str, int]
         raise UserError(f"{path}: this program can't follow its normalizer ({normalizer}) or its "
                         f"pre_tokenizer ({splitter}); it reads BertNormalizer with clean_text and "
                         "handle_chinese_chars, and BertPreTokenizer. Choose another model.")
+
+    # Rows: cut and padded at their end, with BERT's segments.
     for name, value in (("truncation", file.truncation), ("padding", file.padding)):
         if (value or {}).get("direction", "Right") != "Right":
             raise UserError(f"{path}: the direction of {name} is not Right; this program cuts and "
@@ -236,6 +240,7 @@ def _read_tokens(directory: Path, config: _TokenizerConfig, file: _TokenizerFile
                  ) -> tuple[Mapping[str, int], Vocabulary, list[_Token]]:
     """Returns ids before tokens were added, the whole vocabulary, and the added tokens."""
     vocab_file = directory / VOCABULARY_FILE
+    # Added tokens, from any of the files that can list them.
     base_ids = file.model.vocab if file else Vocabulary.load(vocab_file).ids
     extra = config.extra_special_tokens or config.additional_special_tokens or []
     extra = [*(extra.values() if isinstance(extra, dict) else extra),
@@ -249,6 +254,8 @@ def _read_tokens(directory: Path, config: _TokenizerConfig, file: _TokenizerFile
         names = [token.content for token in special]
         added += [_Token(content=name, id=index, special=name in names)
                   for name, index in _read(directory / ADDED_FILE, dict[str, int]).items()]
+
+    # Every token has one id, and the ids have no gaps.
     ids = dict(base_ids)
     for token in added:
         if ids.setdefault(token.content, token.id) != token.id:
@@ -267,6 +274,8 @@ def _read_tokens(directory: Path, config: _TokenizerConfig, file: _TokenizerFile
     if [ids[name] for name in names] != list(range(len(names))):
         raise UserError(f"{path}: the ids of its {len(names)} tokens aren't 0, 1, 2 and so on; "
                         "restore the files of the tokenizer.")
+
+    # A vocabulary beside tokenizer.json must be the same one.
     if file and vocab_file.exists():
         lines = Vocabulary.load(vocab_file).tokens
         for index, line in enumerate(lines):  # The library strips lines of more characters.

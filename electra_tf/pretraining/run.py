@@ -100,7 +100,8 @@ def prepare_run(config: PretrainingConfig, data_dir: str | Path, model_dir: Path
     shape, except for rows that `init_from.fit` adds. A step must fit into this machine's memory.
     """
     # Records and vocabulary, and examples that fit into the model.
-    list(map(trackers.errors_of, config.runtime.report_to))
+    for tracker in config.runtime.report_to:  # Refuses one that isn't installed.
+        trackers.errors_of(tracker)
     built = manifest.load(data_dir)
     records = built.records(storage.path(data_dir))
     text = _text(built, records, vocab_file)

@@ -420,6 +420,8 @@ def _label_sets(path: Path, column: str, rows: Iterable[TableRow], known: Collec
     if len(marks) > 1:
         raise UserError(f"{path}: column {column!r} has {' and '.join(map(repr, marks))}; separate "
                         "labels by one of them, which no label has, or write lists in .jsonl.")
+
+    # Every value becomes a list; the order of the cases decides what a cell is taken for.
     for key, value in sets.items():
         cell = value.strip() if is_table and isinstance(value, str) else "["
         if cell in applies and has_indicators:
@@ -430,6 +432,8 @@ def _label_sets(path: Path, column: str, rows: Iterable[TableRow], known: Collec
         elif isinstance(value, list):
             sets[key] = [label.strip() if isinstance(label, str) and label not in known else label
                          for label in value]
+
+    # What was recognized.
     forms = ["0 and 1" if has_indicators else f"labels separated by {marks[0]!r}" if marks else
              "one label in a cell, or none"] if cells else []
     # Lists of 0 and 1 are told from lists of numbers of labels by their lengths.

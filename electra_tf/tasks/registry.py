@@ -67,6 +67,7 @@ def load(name: str, data_dir: Path | None, user_files: Files, *, from_tfds: bool
     of `user_files` replace SQuAD's and MRQA's.
     """
     require_one_of(NAMES, "--task", name)
+    # Flags that contradict each other or the task.
     file_flags = [f"--{split}" for split in ("train", "dev", "test") if getattr(user_files, split)]
     columns = [flag for flag, value, default in (
         ("--text_columns", user_files.texts, ("text",)),
@@ -125,7 +126,7 @@ def load(name: str, data_dir: Path | None, user_files: Files, *, from_tfds: bool
     else:
         spec = glue_task.spec if glue_task else KINDS[Kind.QUESTION_ANSWERING].spec(name)
     return with_unlabelled(Task(spec=spec, train=train, dev=dev, test=test, notes=notes),
-                            user_files)
+                           user_files)
 
 
 def with_unlabelled(task: Task, user_files: Files) -> Task:

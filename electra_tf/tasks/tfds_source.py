@@ -36,6 +36,7 @@ def read(name: str, split: str, data_dir: Path | None, notes: list[str]) -> list
     `data_dir` is the directory of TensorFlow Datasets, its default if None. A missing data set is
     downloaded; `UserError` if it can't be, after 10 s at most if its server does not answer.
     """
+    # GLUE: texts with the words of labels, which its files number.
     if name in glue.TASKS:
         task = glue.TASKS[name]
         columns = ("premise", "hypothesis") if name == "mnli" else task.inputs or task.texts
@@ -46,6 +47,8 @@ def read(name: str, split: str, data_dir: Path | None, notes: list[str]) -> list
             key=str(row["idx"]), texts=tuple(row[column] for column in columns),
             label=None if split in task.tests else labels.get(row["label"]) or float(row["label"]))
             for row in _rows(dataset, tfds_split, data_dir)]
+
+    # SQuAD: the first answer is the one to train on.
     if name in SQUAD:
         examples = []
         for row in _rows(
@@ -56,6 +59,8 @@ def read(name: str, split: str, data_dir: Path | None, notes: list[str]) -> list
                 span=(int(starts[0]), int(starts[0]) + len(gold[0])) if gold else None,
                 is_impossible=bool(row.get("is_impossible", False))))
         return examples
+
+    # CoNLL-2003: tags in IOB2.
     if name == "ner":
         scheme_notes: list[str] = []
         examples = in_iob2(f"conll2003, {split}", [

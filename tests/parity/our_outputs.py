@@ -31,7 +31,7 @@ def of_networks(checkpoint: Checkpoint) -> dict[str, dict[str, np.ndarray]]:
     missing = assign_parts(model.trainable_variables, checkpoint.weights, checkpoint.source)
     inputs = _inputs()
     outputs = {"discriminator": _hidden(model.discriminator.encoder.all_layers(*inputs))
-             | {"logits": model.discriminator(*inputs).numpy()}}
+               | {"logits": model.discriminator(*inputs).numpy()}}
     if not missing:
         batch, length = inputs[0].shape
         positions = tf.tile(tf.range(length)[tf.newaxis], [batch, 1])
@@ -45,7 +45,7 @@ def of_task(checkpoint: Checkpoint, directory: Path) -> dict[str, np.ndarray]:
     """Returns hidden states and logits of a fine-tuned model, written as a run and loaded again."""
     settings = dict(checkpoint.task_settings) | {"task.max_query_length": 8}  # Of 32 positions.
     pretrained.write(dataclasses.replace(checkpoint, task_settings=settings), directory,
-                  pretrained.Format.RUN)
+                     pretrained.Format.RUN)
     run = prepare_trained(directory, HARDWARE)
     model, inputs, spec = run.trained_model(), _inputs(), run.spec
     layers = model.encoder.all_layers(*inputs)

@@ -55,7 +55,7 @@ def test_every_position_predicts_as_the_references_does(model):
 def test_losses_noise_and_its_logits_equal_the_reference(model):
     losses, total, per_example = compute(model)
     for value, name in ((losses["generator_loss"], "cloze_loss"),
-                       (losses["discriminator_loss"], "disc_loss"), (total, "total_loss")):
+                        (losses["discriminator_loss"], "disc_loss"), (total, "total_loss")):
         np.testing.assert_allclose(value, GOLDEN[name], rtol=1e-5, err_msg=name)
     np.testing.assert_array_equal(per_example["corrupted_ids"], GOLDEN["disc_input_ids"])
     np.testing.assert_array_equal(per_example["replaced"], GOLDEN["disc_labels"])

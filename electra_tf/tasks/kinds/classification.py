@@ -36,7 +36,7 @@ class ClassificationObjective(base.TaskObjective):
                 *, training: bool) -> LossOutput:
         """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
         logits = windows.head_outputs(model, inputs, self.spec, self.config,
-                                         rng if training else None)
+                                      rng if training else None)
         labels = inputs.targets["label"]
         losses = self.label_losses(labels, logits)
         is_correct = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels

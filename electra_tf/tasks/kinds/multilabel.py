@@ -32,7 +32,7 @@ class MultiLabelObjective(base.TaskObjective):
                 *, training: bool) -> LossOutput:
         """Needs the target "labels", float32 [B, labels]; details hold "logits" of that shape."""
         logits = windows.head_outputs(model, inputs, self.spec, self.config,
-                                         rng if training else None)
+                                      rng if training else None)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(inputs.targets["labels"], logits)
         return LossOutput({"loss": base.sum_where(tf.reduce_mean(losses, axis=-1), inputs.present)},
                           {}, {"logits": logits})
