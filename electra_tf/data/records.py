@@ -113,7 +113,7 @@ def part_of(examples: Any, part: Any, parts: Any) -> tuple[Any, Any]:
 
 
 def _epoch_buffers(sizes: Sequence[int], rng: random.Random,
-           buffer_examples: int) -> Iterator[ShuffleBuffer]:
+                   buffer_examples: int) -> Iterator[ShuffleBuffer]:
     # An order of all shards, and the number of shards that fill a buffer.
     order = rng.sample(range(len(sizes)), len(sizes))
     filling = len(sizes) * buffer_examples / sum(sizes)

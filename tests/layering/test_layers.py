@@ -46,7 +46,8 @@ def forbidden(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             violations += [(node.lineno, reason) for pattern, reason in FORBIDDEN.items()
-                           if re.match(pattern, dotted(node)) and not isinstance(node.ctx, ast.Store)]
+                           if re.match(pattern, dotted(node))
+                           and not isinstance(node.ctx, ast.Store)]
         elif isinstance(node, ast.Import | ast.ImportFrom):
             names = [getattr(node, "module", None)] + [alias.name for alias in node.names]
             violations += [(node.lineno, "Keras 3; import tf_keras") for name in names

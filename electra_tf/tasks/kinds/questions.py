@@ -162,7 +162,7 @@ class QuestionAnswering(base.TaskKind):
         tokens, context_windows, pieces, _ = read_windows(
             network.row_encoder, questions, contexts, numbers, config)
         beams = inference.map_in_chunks(lambda *part: _beams(network, Tokens(*part)), tokens,
-                                         _BEAM_SPECS, max_rows=SERVED_CHUNK)
+                                        _BEAM_SPECS, max_rows=SERVED_CHUNK)
         best = answers.best_answers(
             Contexts(contexts, pieces.starts, pieces.ends, numbers), context_windows, beams,
             max_pieces=config.max_answer_length)
