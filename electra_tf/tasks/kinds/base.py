@@ -287,7 +287,7 @@ class TaskKind(abc.ABC):
         """Returns the objective; `UserError` for settings that the kind doesn't have."""
         for name, kinds in KINDS_OF_SETTINGS.items():
             if self.kind not in kinds and getattr(config, name) != getattr(TaskConfig, name):
-                raise UserError(f"--{name} is for {', '.join(kinds)}; leave it out with "
+                raise UserError(f"--{name} is for --task={' or '.join(kinds)}; leave it out with "
                                 f"--task={spec.name}.")
         return self.objective_class(spec, config, given_weights(config.class_weights, spec))
 
