@@ -84,7 +84,7 @@ def test_the_mean_of_the_folds_thresholds_is_kept(folder, encoder):
 
 @pytest.mark.parametrize(("flag", "words"), [
     ("--task=multilabel --label_threshold=1", r"must be in \[0, 1\). Received: 1.0"),
-    ("--task=multilabel --class_weights=balanced", "--class_weights is for classification and"),
+    ("--task=multilabel --class_weights=balanced", "--class_weights is for --task=classif"),
     ("--task=tagging --label_threshold=0.3", "--label_threshold is for --task=multilabel"),
     ("--task=tagging --pooling=cls", "--pooling is for --task=sentence_embeddings"),
     ("--task=multilabel --temperature=0.5", "--temperature is for --task=sentence_embeddings"),

@@ -82,5 +82,5 @@ def test_losses_are_those_of_pytorch(settings, loss, gradient):
 @pytest.mark.parametrize("settings", [{"class_weights": "1,2"}, {"label_smoothing": 0.1}])
 def test_numbers_and_questions_have_neither(kind, settings):
     spec = TaskSpec(name=kind, kind=kind, metrics=("pearson",))
-    with pytest.raises(UserError, match="is for --task=classification or tagging; leave it out with"):
+    with pytest.raises(UserError, match="is for --task=classification or tagging; leave"):
         KINDS[spec.kind].objective(spec, TaskConfig(**settings))

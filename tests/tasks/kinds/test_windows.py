@@ -165,7 +165,7 @@ def test_memory_is_that_of_the_windows_of_a_step(monkeypatch):
     ("classification", {"long_texts": "head_tail", "max_windows": 2},
      "--max_windows must be left out without --long_texts=windows"),
     ("classification", {"long_texts": "head-tail"}, "Did you mean 'head_tail'"),
-    ("tagging", {}, "--long_texts is for --task=classification .*; leave it out with --task=tagging"),
+    ("tagging", {}, "--long_texts is for --task=classification .* --task=tagging"),
     ("question_answering", {"long_texts": "head_tail"}, "--long_texts is for --task=classif")])
 def test_windows_that_do_not_fit_are_refused(kind, changes, message):
     settings = {"long_texts": "windows", "doc_stride": 4} | changes
