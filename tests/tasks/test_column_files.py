@@ -1,5 +1,7 @@
 """Sentences of column files have the words and tags that people mean, or the file is refused."""
 
+import re
+
 import pytest
 
 from electra_tf.tasks.column_files import read_columns
@@ -89,33 +91,25 @@ def test_tabs_around_complete_rows_are_no_cells(tmp_path, text):
 
 
 @pytest.mark.parametrize(("text", "columns", "message"), [
-    (numbered(header=""), (), "numbers the sentences; .* --text_columns=2 --label_column=4"),
-    (numbered(header="", filled=False), (), ":2: the word .* is empty; --text_columns"),
-    (CONLLU, (), "numbers the words; .* --text_columns=2 --label_column=4"),
+    (numbered(header=""), (), "--text_columns=2 --label_column=4"),
+    (numbered(header="", filled=False), (), ":2: the word .* empty; --text_columns"),
+    (CONLLU, (), "--text_columns=2 --label_column=4"),
     (CONLLU, ("2", "label"), "--text_columns=2 --label_column=4"),
     (GERMEVAL, (), "--text_columns=2 --label_column=3"),
-    ("O\tfine\nB-X\tfood\n", (), "looks like tags; .* --text_columns=2 --label_column=1"),
+    ("O\tfine\nB-X\tfood\n", (), "--text_columns=2 --label_column=1"),
     ("".join(f"NN w{number}\n" for number in range(60)), (), "--text_columns=2 --label_column=1"),
-    ("x/0 0 0 John NNP *\nx/0 0 1 ran VBD *\n\nx/0 0 0 It PRP *\n", (), "has one value in every"),
-    ("EU NNP B-ORG\n", ("1", "7"), "--label_column=7: .* 3 columns, without names; --label_col"),
+    ("x/0 0 0 John NNP *\nx/0 0 1 ran VBD *\n\nx/0 0 0 It PRP *\n", (), "one value in every"),
+    ("EU NNP B-ORG\n", ("1", "7"), "--label_column=7: .* 3 columns"),
     ("EU NNP B-ORG\n", ("form", "label"), "--text_columns=form: .*--text_columns=1 selects"),
     ("Token\tNER\nEU\tO\n", ("Token", "POS"), "=POS: .* 2 columns, named Token, NER"),
-    ("EU\tO\nNew York\tO\nbad line\n", (), r"a\.txt:3: 1 columns, but 2 are"),
-    ("a\t \tb\n", ("1", "2"), r"a\.txt:1: the word or its tag is empty"),
-    ("# x\n\n", (), "holds no sentences")])
-def test_other_layouts_are_refused_with_the_flags(tmp_path, text, columns, message):
-    with refused(message):
+    ("EU\tO\nNew York\tO\nbad line\n", (), r"a\.txt:3: 1 columns, but 2"),
+    ("a\t \tb\n", ("1", "2"), r"a\.txt:1: .* empty"), ("# x\n\n", (), "no sentences")])
+def test_other_layouts_are_refused_with_the_flags_that_read_them(tmp_path, text, columns, message):
+    with refused(message) as error:
         read(tmp_path, text, *columns)
-
-
-def test_the_flags_of_a_refusal_read_the_file(tmp_path):
-    for text, words in ((CONLLU, "Du"), (GERMEVAL, "In"), ("O\tfine\nB-X\tfood\n", "fine")):
-        with pytest.raises(ValueError, match="--text_columns=2") as error:
-            read(tmp_path, text)
-        flags = dict(word.removeprefix("--").rstrip(".").split("=")
-                     for word in str(error.value).split() if word.startswith("--"))
-        assert read(tmp_path, text, flags["text_columns"], flags["label_column"])[0][0].startswith(
-            f"{words}/")
+    flags = dict(re.findall("--(text|label)_column[s]?=([0-9])", str(error.value)))
+    if len(flags) == 2:
+        read(tmp_path, text, flags["text"], flags["label"])
 
 
 def test_words_to_tag_need_no_tags(tmp_path):

@@ -1,16 +1,15 @@
 """The user's own tables, sentences and label sets: read whole, or refused by their line."""
 
+import contextlib
 import csv
 import json
 import re
 
 import pytest
 
-from electra_tf.core.errors import UserError
 from electra_tf.tasks import files, in_memory, registry
 from electra_tf.tasks.files import Files, read_tagged
 from electra_tf.tasks.registry import KINDS
-from electra_tf.tasks.tables import read_rows
 from electra_tf.tasks.task import Kind, QuestionExample, TaggedExample, TaskSpec, TextExample
 from tests.support.refusals import refused
 from tests.support.text_files import write
@@ -36,7 +35,7 @@ def test_columns_are_picked_by_name(tmp_path):
         TextExample(key="8", texts=("d", "e"), label="neg")]
     bare = write(tmp_path / "b.csv", "id,title,body\n7,a,c\n")
     assert read_texts(bare, columns, labelled=False)[0].label is None
-    with pytest.raises(UserError, match="--text_columns takes one column, or two"):
+    with refused("--text_columns takes"):
         spec(texts=("a", "b", "c"))
 
 
@@ -44,7 +43,7 @@ def test_a_row_to_predict_is_read_when_it_is_asked_for(tmp_path):
     rows = KINDS[spec().kind].read_file(
         write(tmp_path / "a.tsv", "text\none\ntwo\nbro\tken,row\n"), spec(), labelled=False)
     assert [next(rows).texts, next(rows).texts] == [("one",), ("two",)]
-    with pytest.raises(UserError, match=":4: 2 columns, but 1 are expected"):
+    with refused(":4: 2 columns"):
         next(rows)
 
 
@@ -56,9 +55,9 @@ def test_lines_of_plain_text_are_examples_to_predict(tmp_path):
     two = spec(texts=("x", "y"))
     pairs = write(tmp_path / "b.txt", "a\tb\tc\n")
     assert read_texts(pairs, two, labelled=False)[0].texts == ("a", "b\tc")
-    with pytest.raises(UserError, match=r"a\.txt:1: 1 columns, but 2 are expected"):
+    with refused(r"a\.txt:1: 1 columns, but 2"):
         read_texts(write(tmp_path / "a.txt", "alone\n"), two, labelled=False)
-    with pytest.raises(UserError, match=r"a\.txt: lines of \.txt have no labels"):
+    with refused(r"a\.txt: .* no labels"):
         read_texts(path, spec())
 
 
@@ -83,10 +82,8 @@ def test_labels_that_join_others_are_refused(tmp_path):
     user_files = Files(train=[tmp_path / "a.tsv"], dev=[tmp_path / "a.tsv"])
     for joint in ("art|", "Paris, TX", "sports,art"):
         write(tmp_path / "a.tsv", f"text\tlabel\nx\tsports\ny\t{joint}\nz\tTexas\n")
-        if joint != "sports,art":
+        with refused(r"a\.tsv: .*'sports,art'") if "s,a" in joint else contextlib.nullcontext():
             assert joint in registry.load("classification", None, user_files).spec.labels
-    with pytest.raises(UserError, match=r"a\.tsv: the label 'sports,art' joins several labels"):
-        registry.load("classification", None, user_files)
 
 
 def test_held_out_examples_are_a_tenth_of_every_label_or_range():
@@ -114,20 +111,17 @@ def test_held_out_examples_share_no_text_and_no_context_with_training():
         assert dev and not train & dev
     first, other = texts[0], texts[4]
     assert len(files.hold_out([first, other])[1]) == 1
-    with pytest.raises(UserError, match="--dev is needed: the training file is too small"):
+    with refused("--dev is needed"):
         files.hold_out([first, first])
 
 
-@pytest.mark.parametrize(("text", "refused"), [
-    ("EU rejects German call\n", True), ("I like cats\nYou like dogs\n", True),
-    ("EU\nrejects\n", False), ("EU NNP\nrejects VBZ\n. .\n", False),
-    ("EU B-org\nrejects O\ncall B-org\n", False)])
-def test_plain_sentences_to_tag_are_told_from_columns(tmp_path, text, refused):
+@pytest.mark.parametrize(("text", "is_read"), [
+    ("EU rejects German call\n", False), ("I like cats\nYou like dogs\n", False),
+    ("EU\nrejects\n", True), ("EU NNP\nrejects VBZ\n. .\n", True),
+    ("EU B-org\nrejects O\ncall B-org\n", True)])
+def test_plain_sentences_to_tag_are_told_from_columns(tmp_path, text, is_read):
     path = write(tmp_path / "a.txt", text)
-    if refused:
-        with pytest.raises(UserError, match=r"a\.txt: lines of several words such as .* one word"):
-            read_tagged(path, TAGGED, labelled=False)
-    else:
+    with contextlib.nullcontext() if is_read else refused(r"a\.txt: lines of several words"):
         assert read_tagged(path, TAGGED, labelled=False)[0].words[0] == "EU"
 
 
@@ -135,9 +129,8 @@ def test_tags_of_spans_become_iob2_and_the_note_says_how_many(tmp_path):
     notes = []
     path = write(tmp_path / "a.txt", "Kim\tPER-B\nsan\tPER-I\nran\tO\n")
     (example,) = read_tagged(path, spec("tagging"), notes=notes)
-    assert (example.tags, notes) == (("B-PER", "I-PER", "O"), [
-        f"{path}: 2 columns separated by tabs, words in column 1, tags in column 2; tags in IOB2, "
-        "the letter last; 2 of 3 rewritten as IOB2"])
+    assert example.tags == ("B-PER", "I-PER", "O")
+    assert "tags in IOB2, the letter last; 2 of 3 rewritten as IOB2" in notes[0]
     lines = write(tmp_path / "a.jsonl", '{"text": ["a", "b", "c"], "label": ["U-X", "U-X", "O"]}\n')
     model = spec("tagging", labels=("U-X", "O"))  # A converted model may have another scheme.
     for task, tags in ((spec("tagging"), ("B-X", "B-X", "O")), (model, ("U-X", "U-X", "O"))):
@@ -145,12 +138,11 @@ def test_tags_of_spans_become_iob2_and_the_note_says_how_many(tmp_path):
     for labels, written in (("I-X O", "I-X B-X O"), ("X-B X-I O", "X-B X-B O")):
         task = spec("tagging", labels=tuple(labels.split()))
         assert read_tagged(lines, task)[0].tags == tuple(written.split())
-    for text, message in (("a B-X\nb 0\nc I-X\n", r"a\.txt:1: the tag '0' is neither O nor"),
-                          ("a (X*\nb *)\n", "bracket notation of CoNLL-2005")):
-        with pytest.raises(UserError, match=message):
-            read_tagged(write(tmp_path / "a.txt", text), spec("tagging"))
-    with pytest.raises(UserError, match=r"a\.csv: a tagger reads columns"):
-        read_tagged(write(tmp_path / "a.csv", "a,O\n"), spec("tagging"))
+    for name, text, message in (("a.txt", "a B-X\nb 0\nc I-X\n", r"a\.txt:1: the tag '0'"),
+                                ("a.txt", "a (X*\nb *)\n", "CoNLL-2005"),
+                                ("a.csv", "a,O\n", r"a\.csv: .*columns")):
+        with refused(message):
+            read_tagged(write(tmp_path / name, text), spec("tagging"))
 
 
 def test_json_keys_and_labels_may_be_numbers_or_truths(tmp_path):
@@ -173,15 +165,14 @@ def test_tagged_sentences_of_json_lines(tmp_path):
     for record, message in (
             ({"words": ["a", "b"], "tags": ["O"]}, r"a\.jsonl:1: 2 words and 1 tags"),
             ({"words": [], "tags": []}, "0 words and 0 tags"),
-            ({"words": "a b", "tags": ["O"]},
-             "'words' must be a list of strings, one for each word. Received: 'a b'"),
-            ({"words": ["a", ""], "tags": ["O", "O"]}, "'words' must be a list of strings"),
-            ({"words": ["a"]}, r"and a list of tags in 'tags'.* Received the keys: words\."),
-            ({"words": ["a"], "tags": None}, "'tags' must be a list of .* Received: None"),
-            ({"text": ["a"]}, r"a\.jsonl:1: a sentence needs a list of words in 'words' and .*"
-             r"--text_columns and --label_column .*Received the keys: text\.")):
+            ({"words": "a b", "tags": ["O"]}, "'words' must be .* Received: 'a b'"),
+            ({"words": ["a", ""], "tags": ["O", "O"]}, "'words' must be"),
+            ({"words": ["a"]}, r"'tags'.* Received the keys: words\."),
+            ({"words": ["a"], "tags": [3]}, r"Received: \[3\].*features\['tags'\].*int2str"),
+            ({"words": ["a"], "tags": None}, "'tags' must be .* Received: None"),
+            ({"text": ["a"]}, "'words' .*--text_columns and --label_column .*keys: text")):
         path.write_text(json.dumps(record))
-        with pytest.raises(UserError, match=message):
+        with refused(message):
             read_tagged(path, TAGGED)
 
 
@@ -234,12 +225,6 @@ def test_words_that_look_like_another_format_are_words(tmp_path, content):
     assert example.words == tuple(line.split()[0] for line in content.splitlines())
 
 
-def test_indices_of_a_class_are_named(tmp_path):
-    path = write(tmp_path / "a.jsonl", '{"text": ["EU", "x"], "label": [3, 0]}')
-    with refused(r"Received: \[3, 0\].*dataset\.features\['label'\]\.feature\.int2str"):
-        read_tagged(path, spec("tagging"))
-
-
 @pytest.mark.parametrize(("sizes", "is_noted"), [
     ([51], True), ([50], False), ([150, 1], False), ([151, 1], True)])
 def test_a_sentence_of_hundreds_of_words_is_noted(tmp_path, sizes, is_noted):
@@ -267,103 +252,92 @@ def test_sentences_of_columns_end_at_empty_lines_and_iob1_becomes_iob2(tmp_path)
         ("Peter", "Blackburn"), ("B-PER", "I-PER"), "8")
 
 
-def rows(path, data):
-    path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    return [(row.line, dict(row.values)) for row in read_rows(path)]
+ROWS = [("x", "a"), ("y", "b")]
 
 
-def test_tabs_are_read_without_quoting_and_commas_with_it(tmp_path):
-    data = b'\xef\xbb\xbfa\tb\r\n"x\ty "z"\r\n\xc2\x85\t\r\n'
-    assert rows(tmp_path / "t.tsv", data) == [
-        (2, {"a": '"x', "b": 'y "z"'}), (3, {"a": "\x85", "b": ""})]
-    path = write(tmp_path / "a.tsv", 'text\tlabel\n"He said ""no"""\tb\n"Go"\ta\n')
-    assert [row.values["text"] for row in read_rows(path, published=True)] == [
-        '"He said ""no"""', '"Go"']
-    data = 'a,b\n"x, ""y""",1\n"two\nlines",2\nlast,3\n'
-    assert rows(tmp_path / "t.csv", data) == [
-        (2, {"a": 'x, "y"', "b": "1"}), (3, {"a": "two\nlines", "b": "2"}),
-        (5, {"a": "last", "b": "3"})]
-
-
-@pytest.mark.parametrize(("text", "texts", "is_quoted"), [
-    ('"He said ""no"""\tb\n"Fine, thanks"\ta\n', ['He said "no"', "Fine, thanks"], True),
-    ('"A\nB"\tb\nplain\ta\n', ["A\nB", "plain"], True),
-    ('"A\tB"\tb\nplain\ta\n', ["A\tB", "plain"], True),
-    ('"a b"\t"x"\n"c"\t"y"\n', ["a b", "c"], True), ('"a b"\tx\n"c"\ty\n', ["a b", "c"], True),
-    ('6" pipe\tx\n"he said\ty\n', ['6" pipe', '"he said'], False),
-    ('"He ""x"" y"\tx\n6" z\ty\n', ['"He ""x"" y"', '6" z'], False),
-    ('a ""b"" c\tx\nd\ty\n', ['a ""b"" c', "d"], False),
-    ('"Go."\tx\nplain\ty\n', ['"Go."', "plain"], False),
-    ('"Go." he said\tx\n"No."\ty\n', ['"Go." he said', '"No."'], False)])
-def test_quotes_of_a_tsv_are_removed_if_all_enclose_cells(tmp_path, text, texts, is_quoted):
-    path, notes = write(tmp_path / "a.tsv", "text\tlabel\n" + text), []
-    assert [example.texts[0] for example in read_texts(path, spec(), notes=notes)] == texts
-    assert notes == ([f"{path}: quotes enclose cells, as in .csv, and are removed"]
-                     if is_quoted else [])
-
-
-@pytest.mark.parametrize(("name", "text", "texts", "label", "expected", "note"), [
-    ("a.csv", "text;label\r\n\"a;b\";x\r\n\r\nc, d;y\r\n", "text", "label",
-     [("a;b", "x"), ("c, d", "y")], "semicolons separate columns"),
-    ("a.csv", "text\tlabel\na, b\tx\n", "text", "label", [("a, b", "x")], "tabs separate columns"),
-    ("a.tsv", "1\tfine\n0\tbad\n", "2", "1", [("fine", "1"), ("bad", "0")],
-     "columns are selected by number, so the first line is a row"),
-    ("a.csv", '"3","T, x","B"\n"4","T","C"\n', "3", "1", [("B", "3"), ("C", "4")], "by number"),
-    ("a.tsv", "label\ttext\n1\tfine\n", "2", "label", [("fine", "1")], None),
-    ("a.csv", "0,1\nfine,yes\n", "0", "1", [("fine", "yes")], None),  # As pandas numbers columns.
-    ("a.jsonl", '{"text": "a", "label": 1.5}\n \n{"text": "b", "label": 2}\n', "text", "label",
-     [("a", "1.5"), ("b", "2")], None)])
-def test_separators_and_numbers_of_columns(tmp_path, name, text, texts, label, expected, note):
+@pytest.mark.parametrize(("name", "text", "rows", "note"), [
+    # Columns are separated by what most lines have, and selected by name or number.
+    ("a.csv", "\ufefftext;label\r\n\"a;b\";x\r\n\r\nc, d;y\r\n", [("a;b", "x"), ("c, d", "y")],
+     "semicolons separate"),
+    ("a.csv", "text\tlabel\na, b\tx\n", [("a, b", "x")], "tabs separate"),
+    ("a.jsonl", '{"text": "a", "label": 1.5}\n \n{"text": "b", "label": 2}\n',
+     [("a", "1.5"), ("b", "2")], None),
+    # Quotes of a TSV are removed if all enclose cells.
+    ("a.tsv", 'text\tlabel\n"He said ""no"""\tb\n"Fine, thanks"\ta\n',
+     [('He said "no"', "b"), ("Fine, thanks", "a")], "removed"),
+    ("a.tsv", 'text\tlabel\n"A\nB"\tb\nplain\ta\n', [("A\nB", "b"), ("plain", "a")], "removed"),
+    ("a.tsv", 'text\tlabel\n"A\tB"\tb\nplain\ta\n', [("A\tB", "b"), ("plain", "a")], "removed"),
+    ("a.tsv", 'text\tlabel\n"a b"\t"x"\n"c"\t"y"\n', [("a b", "x"), ("c", "y")], "removed"),
+    ("a.tsv", 'text\tlabel\n"a b"\tx\n"c"\ty\n', [("a b", "x"), ("c", "y")], "removed"),
+    *(("a.tsv", f"text\tlabel\n{first}\tx\n{second}\ty\n", [(first, "x"), (second, "y")], None)
+      for first, second in (('6" pipe', '"he said'), ('"He ""x"" y"', '6" z'), ('a ""b"" c', "d"),
+                            ('"Go."', "plain"), ('"Go." he said', '"No."'))),
+    # Other forms of the same rows.
+    ("a.jsonl", '[{"text": "x", "label": "a"},\n {"text": "y", "label": "b"}]\n', ROWS, None),
+    ("a.json", '[{"text": "x", "label": "a"}, {"text": "y", "label": "b"}]', ROWS, None),
+    ("a.json", '{"text": "x", "label": "a"}\n{"text": "y", "label": "b"}\n', ROWS, None),
+    ("a.csv", "text, label \nx, a\ny,b \n", ROWS, ""),
+    ("a.tsv", "text \tlabel\nx\t a\ny\tb\n", ROWS, ""),
+    ("a.jsonl", '{"text": "x", "label": ["a"]}\n{"text": "y", "label": {"a": 0, "b": 1}}\n', ROWS,
+     ""), ("a.csv", "text,label\nx,['a']\ny,\"[\"\"b\"\"]\"\n", ROWS, "")])
+def test_forms_of_tables(tmp_path, name, text, rows, note):
     notes = []
-    path = tmp_path / name
-    path.write_bytes(text.encode())
-    examples = read_texts(path, spec(texts=(texts,), label=label), notes=notes)
-    assert [(example.texts[0], example.label) for example in examples] == expected
+    (tmp_path / name).write_bytes(text.encode())
+    examples = read_texts(tmp_path / name, spec(), notes=notes)
+    assert [(*example.texts, example.label) for example in examples] == rows
     assert notes == [] if note is None else note in notes[0]
 
 
-@pytest.mark.parametrize(("name", "data", "message"), [
-    ("a.tsv", "text\tlabel\nx\t\n", r"a\.tsv:2: the label in column 'label' is empty"),
-    ("a.tsv", "text\ty\nx\t1\n",
-     r"a\.tsv:2: no column 'label'\. There are: text, y\. .*--label_column .* select"),
-    ("a.tsv", "sentence\tlabel\nx\t1\n",
-     r"a\.tsv:2: no column 'text'\. There are: sentence, label\. .*--text_columns"),
-    ("a.jsonl", '{"text": 1, "label": "x"}\n', "'text' must be text. Received: 1"),
-    ("a.jsonl", '{"text": "x", "label": null}\n', "'label' must be text"),
-    ("a.jsonl", '{"text": "x", "label": "y"}\n{"a": \n', r"a\.jsonl:2: not JSON"),
-    ("a.jsonl", "[1]\n", r"a\.jsonl:1: a JSON object is expected"),
-    ("a.tsv", "text\tlabel\n1\t2\n1\n", r"tsv:3: 1 columns, but 2 are expected \(text, label\)\."),
-    ("a.tsv", "text\tlabel\n\n1\t2\n", r"a\.tsv:2: 1 columns"),
-    ("a.tsv", "text\ttext\n1\t2\n", r"a\.tsv:1: the header names 'text' twice"),
-    ("a.tsv", "text\tlabel\n", "holds no rows"), ("a.tsv", "", "holds no rows"),
-    ("a.tsv", b"text\tlabel\n1\t\xff\n", r"a\.tsv:2: not UTF-8 at byte 3"),
-    ("a.csv", 'text,label\n"x,1\n', r"a\.csv:2: unexpected end of data"),
-    ("a.csv", "text,label\n1\n", r"a\.csv:2: 1 columns"),
-    ("a.tsv", "text\tlabel\ra\tx\rb\ty\r", r"a\.tsv: CR alone ends its lines; .* tr"),
-    ("a.csv", "text,label\n".encode("utf-16"), "iconv -f utf-16 -t utf-8"),
-    ("a.tsv", b"PK\x03\x04...", "is a zip archive or an Office document; unpack it"),
-    ("a.csv", b"\x1f\x8b.", r"is compressed with gzip; let its name end with \.gz"),
-    ("a.xlsx", b"PK\x03\x04...", r"an Office document; .*read_excel\('/.*xlsx'\)"),
-    ("a.parquet", b"PAR1\x15\x04", r"is Parquet; .*read_parquet\('/.*a\.parquet'\)\.to_"),
-    ("a.arrow", b"\xff\xff\xff\xff\x10\0\0\0", r"Arrow stream.*from_file\('/.*a\.arrow'\)"),
-    ("a.dat", "text,label\n", r"must end in \.tsv, \.csv or \.jsonl"),
-    ("a.json", '{\n"text": "x"}', r"a\.json:1: not JSON.*one list"),
-    ("a.json", "[1]", r"a\.json:1: a JSON object is expected")])
-def test_what_cannot_be_read_is_named_with_its_line(tmp_path, name, data, message):
-    (tmp_path / name).write_bytes(data if isinstance(data, bytes) else data.encode())
-    with pytest.raises(UserError, match=message):
-        read_texts(tmp_path / name, spec())
+@pytest.mark.parametrize(("name", "text", "texts", "label", "expected", "note"), [
+    ("a.tsv", "1\tfine\n0\tbad\n", "2", "1", [("fine", "1"), ("bad", "0")], "by number"),
+    ("a.csv", '"3","T, x","B"\n"4","T","C"\n', "3", "1", [("B", "3"), ("C", "4")], "by number"),
+    ("a.tsv", "label\ttext\n1\tfine\n", "2", "label", [("fine", "1")], None),
+    ("a.csv", "0,1\nfine,yes\n", "0", "1", [("fine", "yes")], None)])  # As pandas numbers columns.
+def test_columns_by_number(tmp_path, name, text, texts, label, expected, note):
+    notes, path = [], write(tmp_path / name, text)
+    examples = read_texts(path, spec(texts=(texts,), label=label), notes=notes)
+    assert [(*example.texts, example.label) for example in examples] == expected
+    assert notes == [] if note is None else note in notes[0]
 
 
-@pytest.mark.parametrize(("text", "task", "message"), [
-    ("label\ttext\n1\tfine\n", spec(texts=("2",), label="1"),
-     r"a\.tsv:1: this line is a header, label, text; select columns"),
-    ("1\tfine\n", spec(texts=("3",), label="1"), r"no column '3'\. There are: 1, 2\. .*by number"),
-    ("text\tlabel\nx\t1\n", spec(key="id"), r"no column 'id'\. .* --key_column"),
-    ("text\tlabel\nx\tbig\n", NUMBERS, r"tsv:2: 'label' must be a number\. Received: 'big'")])
-def test_columns_that_do_not_fit_the_task_are_named(tmp_path, text, task, message):
-    with pytest.raises(UserError, match=message):
-        read_texts(write(tmp_path / "a.tsv", text), task)
+PLAIN, TWO = spec(), spec(texts=("2",), label="1")
+
+
+@pytest.mark.parametrize(("name", "data", "task", "message"), [
+    ("a.tsv", "text\tlabel\nx\t\n", PLAIN, ":2: .*'label' is empty"),
+    ("a.tsv", "text\ty\nx\t1\n", PLAIN, ":2: no column 'label'.*text, y.*--label_column"),
+    ("a.tsv", "sentence\tlabel\nx\t1\n", PLAIN, ":2: no .*'text'.*sentence.*--text_columns"),
+    ("a.jsonl", '{"text": 1, "label": "x"}\n', PLAIN, "'text' must be text. Received: 1"),
+    ("a.jsonl", '{"text": "x", "label": null}\n', PLAIN, "'label' must be text"),
+    ("a.jsonl", '{"text": "x", "label": "y"}\n{"a": \n', PLAIN, ":2: not JSON"),
+    ("a.jsonl", "[1]\n", PLAIN, ":1: a JSON object"), ("a.json", "[1]", PLAIN, ":1: a JSON object"),
+    ("a.json", '{\n"text": "x"}', PLAIN, ":1: not JSON"),
+    ("a.tsv", "text\tlabel\n1\t2\n1\n", PLAIN, r":3: 1 columns.* 2 .*\(text, label\)"),
+    ("a.tsv", "text\tlabel\n\n1\t2\n", PLAIN, ":2: 1 columns"),
+    ("a.tsv", "text\ttext\n1\t2\n", PLAIN, ":1: .*'text' twice"),
+    ("a.tsv", "text\tlabel\n", PLAIN, "no rows"), ("a.tsv", "", PLAIN, "no rows"),
+    ("a.tsv", b"text\tlabel\n1\t\xff\n", PLAIN, ":2: not UTF-8 at byte 3"),
+    ("a.csv", 'text,label\n"x,1\n', PLAIN, ":2"), ("a.csv", "text,label\n1\n", PLAIN, ":2: 1 col"),
+    ("a.tsv", "text\tlabel\ra\tx\rb\ty\r", PLAIN, "CR alone"),
+    ("a.csv", "text,label\n".encode("utf-16"), PLAIN, "iconv -f utf-16 -t utf-8"),
+    ("a.tsv", b"PK\x03\x04...", PLAIN, "zip"), ("a.csv", b"\x1f\x8b.", PLAIN, r"gzip.*\.gz"),
+    ("a.xlsx", b"PK\x03\x04...", PLAIN, r"read_excel\('/.*xlsx'\)"),
+    ("a.parquet", b"PAR1\x15\x04", PLAIN, r"read_parquet\('/.*a\.parquet'\)\.to_"),
+    ("a.arrow", b"\xff\xff\xff\xff\x10\0\0\0", PLAIN, r"from_file\('/.*a\.arrow'\)"),
+    ("a.dat", "text,label\n", PLAIN, r"\.tsv, \.csv or \.jsonl"),
+    ("a.csv", "x,a\ny, z,b\n", spec(texts=("1",), label="2"), ":2: 3 columns.* 2 "),
+    ("a.tsv", "label\ttext\n1\tfine\n", TWO, ":1: .*header, label, text"),
+    ("a.tsv", "gold_label\tsentence1\nneutral\tfine\n", TWO, ":1: .*header, gold_label"),
+    ("a.tsv", "1\tfine\n", spec(texts=("3",), label="1"), "no column '3'.* 1, 2.*by number"),
+    ("a.tsv", "text\tlabel\nx\t1\n", spec(key="id"), "no column 'id'.* --key_column"),
+    ("a.tsv", "text\tlabel\nx\tbig\n", NUMBERS, ":2: 'label' must be a number.*'big'"),
+    ("saved/dataset_info.json", "{}", PLAIN, r"load_from_disk\('/.*saved'\)\.to_json"),
+    ("saved/dataset_dict.json", "{}", PLAIN, r"load_from_disk\('/.*saved'\)\['train'\]\.to_json")])
+def test_what_cannot_be_read_is_named_with_its_line(tmp_path, name, data, task, message):
+    path = write(tmp_path / name, "")
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    with refused(message):
+        read_texts(path if path.parent == tmp_path else path.parent, task)
 
 
 def unquoted(path, separator="\t", **options):
@@ -375,16 +349,15 @@ def unquoted(path, separator="\t", **options):
 
 @pytest.mark.parametrize(("name", "separator"), [
     ("a.tsv", "\t"), ("a.csv", "\t"), ("a.csv", ","), ("a.csv", ";")])
-@pytest.mark.parametrize("marks", [
-    {3: '"{}'}, {3: '"{}', 9: '{}"'}, {3: '"{}', 4: '{}"'}, {3: '"{}', 4: '"{}"', 9: '{}"'},
-    {2: '"A" {}', 7: '{}"'}])
-def test_quotation_marks_in_text_swallow_no_rows(tmp_path, name, separator, marks):
-    lines = [marks.get(number, "{}").format(f"text {number}") + f"{separator}label{number % 2}"
-             for number in range(20)]
-    notes, path = [], write(tmp_path / name, "\n".join([f"text{separator}label", *lines, ""]))
-    examples = read_texts(path, spec(), notes=notes)
-    assert [[*example.texts, example.label] for example in examples] == unquoted(path, separator)
-    assert name == "a.tsv" or any("quotes do not enclose cells" in note for note in notes)
+def test_quotation_marks_in_text_swallow_no_rows(tmp_path, name, separator):
+    for marks in ({3: '"{}'}, {3: '"{}', 9: '{}"'}, {3: '"{}', 4: '{}"'},
+                  {3: '"{}', 4: '"{}"', 9: '{}"'}, {2: '"A" {}', 7: '{}"'}):
+        lines = [marks.get(number, "{}").format(f"text {number}") + f"{separator}l{number % 2}"
+                 for number in range(20)]
+        notes, path = [], write(tmp_path / name, "\n".join([f"text{separator}label", *lines, ""]))
+        examples = read_texts(path, spec(), notes=notes)
+        assert [[*one.texts, one.label] for one in examples] == unquoted(path, separator), marks
+        assert name == "a.tsv" or any("quotes do not enclose cells" in note for note in notes)
 
 
 @pytest.mark.parametrize(("name", "separator", "rows"), [
@@ -410,39 +383,13 @@ STS = ("a\tb\tc\t1\t{}\tA man, he eats.\tSome food.\n"
 @pytest.mark.parametrize("name", ["sts.csv", "sts.tsv"])
 def test_columns_by_number_need_no_other_columns(tmp_path, name):
     path, notes = write(tmp_path / name, STS.format(*range(9))), []
-    examples = read_texts(path, spec("regression", texts=("6", "7"), label="5"), notes=notes)
+    task = spec("regression", texts=("6", "7"), label="5")
+    examples = read_texts(path, task, notes=notes)
     assert [[str(int(example.label)), *example.texts] for example in examples] == unquoted(
         path, names=range(9), usecols=[4, 5, 6])
     assert any("1 rows do not have the 7 columns" in note and "line 2" in note for note in notes)
-    with refused(r"sts\..sv:3: 2 columns, but 7 are expected"):
-        read_texts(write(path, STS.format(*range(9)).replace("a\tb\tc\t3\t2\t", "")),
-                   spec("regression", texts=("6", "7"), label="5"))
-
-
-def test_commas_of_text_are_no_further_columns(tmp_path):
-    with refused(r"a\.csv:2: 3 columns, but 2 are expected"):
-        read_texts(write(tmp_path / "a.csv", "x,a\ny, z,b\n"), spec(texts=("1",), label="2"))
-
-
-def test_a_header_is_no_row_of_columns_by_number(tmp_path):
-    path = write(tmp_path / "a.tsv", "gold_label\tsentence1\nneutral\tfine\n")
-    with refused(r"a\.tsv:1: this line is a header, gold_label, sentence1"):
-        read_texts(path, spec(texts=("2",), label="1"))
-
-
-@pytest.mark.parametrize(("name", "content"), [
-    ("a.jsonl", '[{"text": "x", "label": "a"},\n {"text": "y", "label": "b"}]\n'),
-    ("a.json", '[{"text": "x", "label": "a"}, {"text": "y", "label": "b"}]'),
-    ("a.json", '{"text": "x", "label": "a"}\n{"text": "y", "label": "b"}\n'),
-    ("a.csv", "text, label \nx, a\ny,b \n"), ("a.tsv", "text \tlabel\nx\t a\ny\tb\n"),
-    ("a.jsonl", '{"text": "x", "label": ["a"]}\n{"text": "y", "label": {"a": 0, "b": 1}}\n'),
-    ("a.csv", "text,label\nx,['a']\ny,\"[\"\"b\"\"]\"\n")])
-def test_unusual_forms_are_the_same_rows(tmp_path, name, content):
-    notes = []
-    examples = read_texts(write(tmp_path / name, content), spec(), notes=notes)
-    assert [(example.texts, example.label) for example in examples] == [
-        (("x",), "a"), (("y",), "b")]
-    assert len(notes) == (name != "a.json" and content[0] != "[")
+    with refused(r"sts\..sv:3: 2 columns, but 7"):
+        read_texts(write(path, STS.format(*range(9)).replace("a\tb\tc\t3\t2\t", "")), task)
 
 
 def test_labels_of_a_trained_model_stay_as_they_are(tmp_path):
@@ -479,28 +426,5 @@ def test_pairs_with_one_empty_text_are_trained_with_a_note(tmp_path):
     task = registry.load("classification", None, Files(
         train=[path], dev=[path], texts=("title", "body")))
     assert [example.texts for example in task.train] == [("a", ""), ("", "b"), ("c", "d")]
-    assert {note.partition(": ")[2][:36] for note in task.notes} == {
-        "2 of 4 rows have one empty text, and", "1 of 4 rows have an empty text; trai"}
-
-
-@pytest.mark.parametrize(("name", "labels", "words"), [
-    ("a.csv", ["room", "staff", "room#staff"], "'room#staff'"),
-    ("a.csv", ["a", "A"], "'A' and 'a'"),
-    ("a.jsonl", [1, 1.0, 2], "'1' and '1.0'"), ("a.tsv", ["[a]", "b"], r"'\[a\]'")])
-def test_labels_that_are_hardly_meant_are_noted(tmp_path, name, labels, words):
-    rows = [{"text": f"t{number}", "label": label} for number, label in enumerate(labels)]
-    separator = "\t" if name == "a.tsv" else ","
-    path = write(tmp_path / name, "".join(map("{}\n".format, map(json.dumps, rows)))
-                 if name == "a.jsonl" else f"text{separator}label\n" + "".join(
-                     f"{row['text']}{separator}{row['label']}\n" for row in rows))
-    notes = registry.load("classification", None, Files(train=[path], dev=[path])).notes
-    assert any(re.search(words, note) for note in notes)
-
-
-def test_a_saved_data_set_is_named_with_a_command(tmp_path):
-    write(tmp_path / "saved" / "dataset_info.json", "{}")
-    write(tmp_path / "splits" / "dataset_dict.json", "{}")
-    with refused(r"load_from_disk\('/.*saved'\)\.to_json"):
-        read_texts(tmp_path / "saved", spec())
-    with refused(r"load_from_disk\('/.*splits'\)\['train'\]\.to_json"):
-        read_texts(tmp_path / "splits", spec())
+    assert {re.search("[12] of 4 rows have (one|an) empty", note)[0] for note in task.notes} == {
+        "2 of 4 rows have one empty", "1 of 4 rows have an empty"}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from electra_tf.core.errors import UserError
 from electra_tf.tasks import glue
 from tests.support import text_files
+from tests.support.refusals import refused
 
 MNLI = ["index", "promptID", "pairID", "genre", "sentence1_binary_parse", "sentence2_binary_parse",
         "sentence1_parse", "sentence2_parse", "sentence1", "sentence2"]
@@ -79,13 +79,16 @@ def test_predictions_are_written_as_the_server_reads_them(
 
 
 @pytest.mark.parametrize(("name", "row", "message"), [
-    ("sst2", ["fine", "2"], r"dev\.tsv: 2: the label '2' isn't among .*: 0, 1\."),
-    ("stsb", [*"0nfy1ssab", "nan"], "'score' must be a number. Received: 'nan'")])
+    ("sst2", ["fine", "2"], r"dev\.tsv: 2: .*'2'.*: 0, 1\."),
+    ("stsb", [*"0nfy1ssab", "nan"], "'score' .*'nan'")])
 def test_bad_rows_are_named(tmp_path, name, row, message):
     task = glue.TASKS[name]
     write(tmp_path / task.directory / "dev.tsv", [FILES[name][0][0], row])
-    with pytest.raises(UserError, match=message):
+    with refused(message):
         glue.read_split(task, tmp_path, "dev")
+    with refused(r"train\.tsv does not exist; --data_dir"):
+        glue.read_split(task, tmp_path, "train")
+    assert glue.read_split(task, tmp_path, "test") == []
 
 
 def test_a_few_broken_lines_of_a_published_file_are_skipped_and_counted(tmp_path):
@@ -94,15 +97,8 @@ def test_a_few_broken_lines_of_a_published_file_are_skipped_and_counted(tmp_path
     path = tmp_path / "QQP" / "train.tsv"
     write(path, [header, *[row] * 7, row[:4], ['"', "Is it?", "0"], *[row] * 5])
     assert len(glue.read_split(task, tmp_path, "train", notes)) == 12
-    assert notes == [f"{path}: 2 of 15 lines skipped, which don't have 6 columns; the first is "
-                     "line 9"]
+    assert "2 of 15 lines skipped" in notes[0] and "line 9" in notes[0]
     for rows, broken in ((20, 5), (2000, 21)):
         write(path, [header, *[row] * (rows - 1 - broken), *[row[:4]] * broken])
-        with pytest.raises(UserError, match=f"{broken} of {rows:,} lines don't have 6 columns"):
+        with refused(f"{broken} of {rows:,} lines"):
             glue.read_split(task, tmp_path, "train")
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"CoLA/train\.tsv does not exist; --data_dir must"):
-        glue.read_split(glue.TASKS["cola"], tmp_path, "train")
-    assert glue.read_split(glue.TASKS["cola"], tmp_path, "test") == []

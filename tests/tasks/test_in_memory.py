@@ -47,60 +47,42 @@ def of_file(tmp_path, rows, task="classification", **columns):
         train=[tmp_path / "train.jsonl"], dev=[tmp_path / "train.jsonl"], **columns)))
 
 
-@pytest.mark.parametrize("form", [
-    lambda: (TEXTS, LABELS), lambda: (np.array(TEXTS), np.array(LABELS)),
-    lambda: (tf.constant(TEXTS), tf.constant(LABELS)), lambda: ((TEXTS, LABELS),),
-    lambda: (table({"text": TEXTS, "label": LABELS, "other": [1.0, np.nan, 2.0, np.inf]}),),
-    lambda: (table({"x": TEXTS})["x"], table({"y": LABELS})["y"]),
-    lambda: ({"text": TEXTS, "label": LABELS},),
-    lambda: ([{"text": text, "label": label} for text, label in zip(TEXTS, LABELS, strict=True)],),
-    lambda: (data_set(TEXTS, LABELS),), lambda: (data_set(TEXTS, LABELS).batch(3),),
-    lambda: (data_set({"text": TEXTS, "label": LABELS}).batch(3),)])
-def test_texts_of_every_form_are_the_task_of_a_file(tmp_path, form):
-    rows = [{"text": text, "label": label} for text, label in zip(TEXTS, LABELS, strict=True)]
-    assert content(load(*form(), dev=(TEXTS, LABELS))) == of_file(tmp_path, rows)
-
-
-@pytest.mark.parametrize("form", [
-    lambda: (PAIRS, LABELS), lambda: (np.array(PAIRS), np.array(LABELS)),
-    lambda: (table(PAIR_COLUMNS)[["text_1", "text_2"]], LABELS), lambda: (table(PAIR_COLUMNS),),
-    lambda: (data_set((TEXTS, OTHERS), LABELS).batch(2),), lambda: (data_set(PAIRS, LABELS),),
-    lambda: (data_set({"text_1": TEXTS, "text_2": OTHERS}, LABELS),)])
-def test_pairs_of_every_form_are_the_task_of_a_file(tmp_path, form):
-    rows = [dict(zip(PAIR_COLUMNS, row, strict=True))
-            for row in zip(*PAIR_COLUMNS.values(), strict=True)]
-    assert content(load(*form(), dev=(PAIRS, LABELS))) == of_file(
-        tmp_path, rows, texts=("text_1", "text_2"))
-
-
 NUMBERS = [0.5, 1.5, 2.5, 3.5]
-
-
-@pytest.mark.parametrize(("task", "texts", "labels", "make"), [
-    ("regression", TEXTS, NUMBERS, lambda values: np.array(values, object)),
-    ("tagging", WORDS, TAGS, list), ("tagging", WORDS, TAGS, tf.ragged.constant)])
-def test_numbers_and_tags_are_those_of_a_file(tmp_path, task, texts, labels, make):
-    rows = [{"text": text, "label": label} for text, label in zip(texts, labels, strict=True)]
-    data = make(texts), make(labels)
-    assert content(load(*data, dev=data, task=task)) == of_file(tmp_path, rows, task)
-
-
 SETS = [["a", "b"], [], ["b"], ["a"]]
 MATRIX = [[1, 1], [0, 0], [0, 1], [1, 0]]
+FORMS = [
+    ("classification", TEXTS, LABELS, [
+        lambda: (np.array(TEXTS), np.array(LABELS)), lambda: ((TEXTS, LABELS),),
+        lambda: (tf.constant(TEXTS), tf.constant(LABELS)),
+        lambda: (table({"text": TEXTS, "label": LABELS, "other": [1.0, np.nan, 2.0, np.inf]}),),
+        lambda: (table({"x": TEXTS})["x"], table({"y": LABELS})["y"]),
+        lambda: ({"text": TEXTS, "label": LABELS},),
+        lambda: ([dict(zip(("text", "label"), row, strict=True))
+                  for row in zip(TEXTS, LABELS, strict=True)],),
+        lambda: (data_set(TEXTS, LABELS),), lambda: (data_set(TEXTS, LABELS).batch(3),),
+        lambda: (data_set({"text": TEXTS, "label": LABELS}).batch(3),)]),
+    ("classification", PAIRS, LABELS, [
+        lambda: (np.array(PAIRS), np.array(LABELS)), lambda: (table(PAIR_COLUMNS),),
+        lambda: (table(PAIR_COLUMNS)[["text_1", "text_2"]], LABELS),
+        lambda: (data_set((TEXTS, OTHERS), LABELS).batch(2),), lambda: (data_set(PAIRS, LABELS),),
+        lambda: (data_set({"text_1": TEXTS, "text_2": OTHERS}, LABELS),)]),
+    ("regression", TEXTS, NUMBERS, [
+        lambda: (np.array(TEXTS, object), np.array(NUMBERS, object))]),
+    ("tagging", WORDS, TAGS, [lambda: (tf.ragged.constant(WORDS), tf.ragged.constant(TAGS))]),
+    ("multilabel", TEXTS, SETS, [
+        lambda: ({"text": TEXTS, "label": SETS},),
+        lambda: (TEXTS, table(dict(zip("ab", zip(*MATRIX, strict=True), strict=True))))])]
+"""Kind of task, texts and labels, and other forms of them."""
 
 
-@pytest.mark.parametrize("form", [
-    lambda: (TEXTS, SETS), lambda: ({"text": TEXTS, "label": SETS},),
-    lambda: (TEXTS, table(dict(zip("ab", zip(*MATRIX, strict=True), strict=True))))])
-def test_sets_of_labels_are_those_of_a_file(tmp_path, form):
-    rows = [{"text": text, "label": labels} for text, labels in zip(TEXTS, SETS, strict=True)]
-    assert content(load(*form(), dev=(TEXTS, SETS), task="multilabel")) == of_file(
-        tmp_path, rows, "multilabel")
-
-
-def test_a_matrix_without_names_has_numbers_as_labels():
-    task = load(TEXTS, np.array(MATRIX), (TEXTS, np.array(MATRIX)), task="multilabel")
-    assert [example.label for example in task.train] == [("0", "1"), (), ("1",), ("0",)]
+@pytest.mark.parametrize(("task", "texts", "labels", "form"), [
+    (*case, form) for *case, forms in FORMS for form in (lambda case=case: case[1:], *forms)])
+def test_every_form_is_the_task_of_a_file(tmp_path, task, texts, labels, form):
+    columns = ("text_1", "text_2") if texts is PAIRS else ("text",)
+    rows = [dict(zip((*columns, "label"), (*(text if texts is PAIRS else (text,)), label),
+                     strict=True)) for text, label in zip(texts, labels, strict=True)]
+    assert content(load(*form(), dev=(texts, labels), task=task)) == of_file(
+        tmp_path, rows, task, texts=columns)
 
 
 @pytest.mark.parametrize("labels", [SETS, np.array(MATRIX)])
@@ -135,47 +117,36 @@ def test_integers_and_booleans_are_labels_as_text_and_dev_is_held_out():
 
 @pytest.mark.parametrize(("data", "words"), [
     ((TEXTS, [1.0, 0.0, np.nan, 1.0]), "train:1: a class must be text, an integer"),
-    ((TEXTS, ["a", "b", None, "a"]), "train:3: 'label' must be text. Received: None"),
-    ((["a", None], [0, 1]), "train:2: 'text' must be text. Received: None"),
-    ((["a", "\ud800"], [0, 1]), "train:2: not JSON in UTF-8"),
-    ((TEXTS, ["", "a", "b", "a"]), "train:1: the label"),
-    ((TEXTS, LABELS[:3]), "different lengths: 4 texts, 3 labels"), (([], []), "no examples"),
-    (("a text", [1]), "list of strings"), ((TEXTS, [1, "a", 0, 1]), "several types: int, str"),
+    ((TEXTS, ["a", "b", None, "a"]), "train:3: 'label' .*None"),
+    ((["a", None], [0, 1]), "train:2: 'text' .*None"),
+    ((["a", "\ud800"], [0, 1]), "train:2: not JSON"), ((TEXTS, ["", "a", "b", "a"]), "train:1: "),
+    ((TEXTS, LABELS[:3]), "4 texts, 3 labels"), (([], []), "no examples"),
+    (("a text", [1]), "list of strings"), ((TEXTS, [1, "a", 0, 1]), "int, str"),
     ((TEXTS,), "train has no labels"), ((TEXTS, [1] * 4), "one label only"),
-    ((LABELS, TEXTS), "'text' must be text. Received: 1"),
-    (({"texts": TEXTS, "label": LABELS},), "no column 'text'. There are: texts, label"),
+    ((LABELS, TEXTS), "'text' .* 1"), (({"texts": TEXTS, "label": LABELS},), "'text'.* texts, lab"),
     (({"text": TEXTS, "label": LABELS[:1]},), "4 text, 1 label"),
     (((["a", "b"], ["c", "d"]), [0, 1]), "ambiguous"),
     (([("a", "b"), "c"], [0, 1]), r"train:2: 2 text\(s\) per example"),
     ((data_set(TEXTS, LABELS).repeat(),), "without an end"),
-    ((data_set(TEXTS),), r"data set of \(text, label\)"),
-    ((data_set(TEXTS, LABELS).take(0),), "no examples"),
-    ((TEXTS, LABELS, TEXTS), "dev has no labels; give a tuple"),
+    ((data_set(TEXTS),), r"\(text, label\)"), ((data_set(TEXTS, LABELS).take(0),), "no examples"),
+    ((TEXTS, LABELS, TEXTS), "dev has no labels"),
     ((TEXTS, LABELS, [TEXTS, LABELS]), "dev has no labels"),
-    ((TEXTS, LABELS, (TEXTS, [7] * 4)), "dev: 1: the label '7' isn't among"),
-])
+    ((TEXTS, LABELS, (TEXTS, [7] * 4)), "dev: 1: the label '7'"),
+    (("regression", TEXTS, [1.0, 2.0, np.nan, 0.0]), "train:3: 'label' .*None"),
+    (("multilabel", TEXTS, [["a"], ["b"], None, []]), "train:3: 'label' .*None"),
+    (("sentence_embeddings", [["a", "b"], ["c", None]]), "train:2: 'text_2'"),
+    (("sentence_embeddings", (["a", "b"], ["c", "d"])), "ambiguous"),
+    (("regression", TEXTS, [1.0, np.inf, 2.0, 3.0]), "train:2: Infinity"),
+    (("multilabel", TEXTS, 2 * np.array(MATRIX)), "0 or 1 .* 2"),
+    (("multilabel", TEXTS, OTHERS), "different labels"),
+    (("tagging", WORDS, [["O"], ["O"]]), "train:1: 2 words and 1 tags"),
+    (("tagging", ["He runs"], ["O O"]), "list of strings, one for each word"),
+    (("question_answering", [{"context": "Ada."}]), "'question' is missing"),
+    (("question_answering", TEXTS, LABELS), "question, context"),
+    (("question_answering", TEXTS), "dictionaries"),
+    (("question_answering", [QUESTION | {"context": {1}}]), "set is not JSON")])
 def test_other_data_is_refused_in_one_line(data, words):
-    with refused(words):
-        load(*data)
-
-
-@pytest.mark.parametrize(("task", "data", "words"), [
-    ("regression", (TEXTS, [1.0, 2.0, np.nan, 0.0]),
-     "train:3: 'label' must be a number. Received: None"),
-    ("multilabel", (TEXTS, [["a"], ["b"], None, []]), "train:3: 'label' must be .* Received: None"),
-    ("sentence_embeddings", ([["a", "b"], ["c", None]],), "train:2: 'text_2' must be text"),
-    ("sentence_embeddings", ((["a", "b"], ["c", "d"]),), "ambiguous"),
-    ("regression", (TEXTS, [1.0, np.inf, 2.0, 3.0]), "train:2: Infinity is not a JSON number"),
-    ("multilabel", (TEXTS, 2 * np.array(MATRIX)), "must be 0 or 1 in a matrix. Received: 2"),
-    ("multilabel", (TEXTS, OTHERS), "must be a list of different labels"),
-    ("tagging", (WORDS, [["O"], ["O"]]), "train:1: 2 words and 1 tags"),
-    ("tagging", (["He runs"], ["O O"]), "list of strings, one for each word"),
-    ("question_answering", ([{"context": "Ada."}],), "'question' is missing"),
-    ("question_answering", (TEXTS, LABELS), "must be dictionaries with question, context"),
-    ("question_answering", (TEXTS,), "must be dictionaries"),
-    ("question_answering", ([QUESTION | {"context": {1}}],), "set is not JSON serializable; give"),
-])
-def test_other_data_of_a_kind_is_refused_in_one_line(task, data, words):
+    task, data = (data[0], data[1:]) if data[0] in [*Kind] else ("classification", data)
     with refused(words):
         load(*data, task=task)
 
@@ -193,15 +164,11 @@ def test_missing_values_of_pandas_are_named_with_row_and_column(missing, column)
 
 
 @pytest.mark.parametrize("labels", [MATRIX, [tuple(row) for row in MATRIX], [
-    str(row) for row in MATRIX], np.array(MATRIX, bool).tolist()])
-def test_lists_of_0_and_1_are_the_labels_of_the_matrix(labels):
-    expected = load(TEXTS, np.array(MATRIX), (TEXTS, np.array(MATRIX)), task="multilabel")
+    str(row) for row in MATRIX], np.array(MATRIX, bool).tolist(), np.array(MATRIX)])
+def test_lists_of_0_and_1_have_numbers_or_names_of_columns_as_labels(labels):
     task = load(TEXTS, labels, (TEXTS, labels), task="multilabel")
-    assert content(task) == content(expected)
-    assert any("lists of 0 and 1 for each label" in note for note in task.notes)
-
-
-def test_lists_of_0_and_1_take_the_names_of_columns():
+    assert [example.label for example in task.train] == [("0", "1"), (), ("1",), ("0",)]
+    assert isinstance(labels, np.ndarray) or "lists of 0 and 1" in str(task.notes)
     file = in_memory.write("train", Kind.MULTILABEL, TEXTS, MATRIX, label="x,y")
     task = registry.load("multilabel", None, Files(train=[file], dev=[file], label="x,y"))
     assert [example.label for example in task.train] == [("x", "y"), (), ("y",), ("x",)]

@@ -5,19 +5,19 @@ import json
 import numpy as np
 import pytest
 
-from electra_tf.tasks.labels import in_order, notes_on, parsed, separators
+from electra_tf.tasks import registry
+from electra_tf.tasks.files import Files
+from electra_tf.tasks.labels import in_order, parsed, separators
+from tests.support.text_files import write
 
 
 @pytest.mark.parametrize("numbers", [range(12), range(-11, 3), [100, 20, 3], [1, 0]])
 @pytest.mark.parametrize("form", ["{}", "{}.0"])
-def test_whole_numbers_have_the_order_of_numpy_unique(numbers, form):
+def test_whole_numbers_have_the_order_of_numpy_unique_and_other_labels_of_text(numbers, form):
     texts = [form.format(number) for number in numbers]
     assert in_order(texts) == tuple(form.format(number) for number in np.unique([*numbers]))
-
-
-@pytest.mark.parametrize("labels", [["10", "2", "b"], ["0.5", "10.0", "2.0"], ["10", "9", ""], []])
-def test_other_labels_are_sorted_as_text(labels):
-    assert in_order(labels[::-1]) == tuple(sorted(labels))
+    for labels in (["10", "2", "b"], ["0.5", "10.0", "2.0"], ["10", "9", ""], []):
+        assert in_order(labels[::-1]) == tuple(sorted(labels))
 
 
 @pytest.mark.parametrize("labels", [[], ["a"], ["it's", 'the "b"'], ["x, y", "world news"], [0, 1],
@@ -30,47 +30,38 @@ def test_printed_lists_are_the_lists(labels):
 
 @pytest.mark.parametrize(("value", "labels"), [
     ({"pos": 1.0, "neg": 0.0}, ["pos"]), ("set()", []), ("{'pos': 1, 'neg': 1}", ["pos", "neg"]),
-    ('{"pos": true, "neg": false}', ["pos"]), ({"a": 0}, [])])
-def test_objects_of_0_and_1_are_the_labels_that_apply(value, labels):
+    ('{"pos": true, "neg": false}', ["pos"]), ({"a": 0}, []),
+    *((value, value) for value in (
+        "a", "", "['a' 'b']", "['a'\n 'b']", "[a, b]", "(other)", "(1)", "[0 1]", "[1. 0.]", "{a}",
+        "array(['a'])", {"a": 0.5}, None, 3, "[" * 5000, "{'a': 0.5}", "settled"))])
+def test_objects_of_0_and_1_are_the_labels_that_apply_and_others_stay(value, labels):
     assert parsed(value) == labels
-
-
-@pytest.mark.parametrize("value", [
-    "a", "", "['a' 'b']", "['a'\n 'b']", "[a, b]", "(other)", "(1)", "[0 1]", "[1. 0.]", "{a}",
-    "array(['a'])", {"a": 0.5}, None, 3, "[" * 5000, "{'a': 0.5}", "settled"])
-def test_what_is_no_printed_list_stays_as_it_is(value):
-    assert parsed(value) == value
 
 
 @pytest.mark.parametrize(("cells", "mark"), [
     (["a", "b", "a,b"], ","), (["a", "b", "b#a", "a#b"], "#"), (["a#b", "b#c", "a#c"], "#"),
     (["world news", "money", "money\nworld news", "world news\nmoney"], "\n"),
     (["a", "b", "c", "a b", "b c"], " "), (["a", "b", "c", "a / b", "b / c"], " / "),
-    (["体育", "财经", "体育、财经", "财经、体育"], "、"), (["1 0 0", "0 1 1"], " ")])
-def test_marks_between_labels_separate_them(cells, mark):
-    assert separators(cells) == [mark]
-
-
-@pytest.mark.parametrize("cells", [
-    ["a", "b"], ["c#", "f#", "c"], ["world news", "world", "news"], ["red wine", "white wine"],
-    ["north", "east", "north-east", "east-north"], ["sports", "sports/football", "sports/golf"],
-    ["issue#5", "issue#6"], ["R&B", "Sci/Tech", "B2B"], []])
-def test_marks_within_labels_do_not_separate(cells):
-    assert separators(cells) == []
+    (["体育", "财经", "体育、财经", "财经、体育"], "、"), (["1 0 0", "0 1 1"], " "),
+    *((cells, None) for cells in (
+        ["a", "b"], ["c#", "f#", "c"], ["world news", "world", "news"], ["red wine", "white wine"],
+        ["north", "east", "north-east", "east-north"], ["sports", "sports/football", "sports/golf"],
+        ["issue#5", "issue#6"], ["R&B", "Sci/Tech", "B2B"], []))])
+def test_marks_between_labels_separate_them_and_marks_within_do_not(cells, mark):
+    assert separators(cells) == ([] if mark is None else [mark])
 
 
 @pytest.mark.parametrize(("labels", "words"), [
     (["room", "staff", "room#staff"], ("1 labels such as 'room#staff'", "'#'")),
-    (["Good", "bad", "good"], ("'Good' and 'good'",)), (["a b", "ab"], ("'a b' and 'ab'",)),
-    (["1", "1.0", "2"], ("'1' and '1.0'",)), (["01", "1", "10"], ("'01' and '1'",)),
-    (["True", "true"], ("'True' and 'true'",)), (["[pos]", "neg"], ("'[pos]'",)),
-    (["'pos'", "neg"], ("\"'pos'\"",)),
-    (['"pos"', "neg"], ("'\"pos\"'",)), (["a", 'b"'], ("'b\"'",))])
-def test_labels_that_are_hardly_meant_are_noted(labels, words):
-    [note] = notes_on(labels)
-    assert all(word in note for word in words)
-
-
-def test_usual_labels_have_no_note():
-    assert notes_on(["B-PER", "I-PER", "O", "''", "``", "(", ")", ",", "PRP$", "0", "1", "2.5",
-                     "C#", "New York", "don't know", "Sci/Tech"]) == []
+    (["Good", "bad", "good"], ["'Good' and 'good'"]), (["a b", "ab"], ["'a b' and 'ab'"]),
+    ([1, 1.0, 2], ["'1' and '1.0'"]), (["01", "1", "10"], ["'01' and '1'"]),
+    (["True", "true"], ["'True' and 'true'"]), (["[pos]", "neg"], ["'[pos]'"]),
+    (["'pos'", "neg"], ["\"'pos'\""]), (['"pos"', "neg"], ["'\"pos\"'"]),
+    (["a", 'b"'], ["'b\"'"]), (["B-PER", "I-PER", "O", "''", "``", "(", ")", ",", "PRP$", "0", "1",
+                              "2.5", "C#", "New York", "don't know", "Sci/Tech"], None)])
+def test_labels_that_are_hardly_meant_are_noted(tmp_path, labels, words):
+    path = write(tmp_path / "a.jsonl", "".join(
+        json.dumps({"text": f"t{label}", "label": label}) + "\n" for label in labels))
+    notes = registry.load("classification", None, Files(train=[path], dev=[path])).notes
+    assert len(notes) == (words is not None)
+    assert all(word in notes[0] for word in words or ())

@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from electra_tf.core.errors import UserError
 from electra_tf.tasks import question_files, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.question_files import read_questions
@@ -39,37 +38,28 @@ def test_questions_of_squad_come_with_all_their_answers(tmp_path):
 
 
 @pytest.mark.parametrize(("starts", "span"), [
-    ([29], None), ([-4], None), ([1000], None), ([29, 30], (30, 34))])
-def test_a_misplaced_answer_of_squad_is_scored_but_not_learned(tmp_path, starts, span):
+    ([29], None), ([-4], None), ([1000], None), ([29, 30], (30, 34)), (["30"], (30, 34)),
+    ([30.0], (30, 34)), (["30.0"], (30, 34))])
+def test_an_answer_of_squad_is_scored_and_learned_unless_it_is_misplaced(tmp_path, starts, span):
     (example,) = squad(tmp_path, asked_of({"id": "q", "question": "When?", "answers": [
         {"text": "2016", "answer_start": start} for start in starts]}))
     assert (example.span, set(example.gold)) == (span, {"2016"})
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    ("{", "not JSON"), ("{}", r"dev\.json: 'data' is missing"),
-    ({"data": []}, "holds no questions"),
-    ({"data": [{"paragraphs": [{"qas": []}]}]},
-     r"data\[0\]\.paragraphs\[0\]: 'context' is missing"),
-    (asked_of({"question": "y"}), r"qas\[0\]: no answers"), ([1], r"data\[0\]: must be an object"),
+    ("{", "not JSON"), ("{}", r"dev\.json: 'data' is missing"), ({"data": []}, "no questions"),
+    ({"data": [{"paragraphs": [{"qas": []}]}]}, r"data\[0\]\.paragraphs\[0\]: 'context'"),
+    (asked_of({"question": "y"}), r"qas\[0\]: no answers"), ([1], r"data\[0\]: "),
     (asked_of(GOOD | {"answers": {"text": ["a", "b"], "answer_start": [0]}}), r"answers\[1\]: "),
-    (asked_of(GOOD | {"is_impossible": "no"}), r"qas\[0\]: 'is_impossible' must be true or false"),
-    (asked_of(GOOD | {"is_impossible": True}), r"qas\[0\]: is_impossible is true, but"),
+    (asked_of(GOOD | {"is_impossible": "no"}), r"qas\[0\]: 'is_impossible'"),
+    (asked_of(GOOD | {"is_impossible": True}), r"qas\[0\]: is_impossible is true"),
     (asked_of({"id": "a", "question": "b"}), r"qas\[0\]: no answers"),
-    (asked_of(GOOD, GOOD), r"qas\[1\]: a second question has the id 'q1'")])
+    (asked_of(GOOD, GOOD), r"qas\[1\]: .*'q1'"),
+    *((asked_of(GOOD | {"answers": [{"text": "2016", "answer_start": wrong}]}),
+       "'answer_start' must be a whole number") for wrong in (30.5, True, None, "x", " 30"))])
 def test_another_format_than_squads_is_named_with_the_place(tmp_path, content, message):
-    with pytest.raises(UserError, match=message):
+    with refused(message):
         squad(tmp_path, content)
-
-
-@pytest.mark.parametrize("start", ["30", 30.0, "30.0"])
-def test_offsets_may_be_texts_or_whole_floats(tmp_path, start):
-    answer = {"text": "2016", "answer_start": start}
-    (example,) = squad(tmp_path, asked_of(GOOD | {"answers": [answer]}))
-    assert GAME[slice(*example.span)] == "2016"
-    for wrong in (30.5, True, None, "x", " 30"):
-        with refused("'answer_start' must be a whole number"):
-            squad(tmp_path, asked_of(GOOD | {"answers": [answer | {"answer_start": wrong}]}))
 
 
 @pytest.mark.parametrize(("start", "span", "is_noted"), [
@@ -114,12 +104,6 @@ def test_rows_and_paragraphs_are_read_as_articles(tmp_path, rows, name, form):
     examples = read_questions(tmp_path / name)
     assert [(one.key, one.question, GAME[slice(*one.span)]) for one in examples] == [
         ("1", "Who won?", "Denver"), ("2", "When?", "2016")]  # Without ids they are numbered.
-
-
-def test_another_file_of_json_lines_names_both_formats(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"text": "a"}')
-    with refused("'context' is missing; a line has question, context .* MRQA"):
-        read_questions(tmp_path / "a.jsonl")
 
 
 CONTEXT = "[TLE] Ünal 🏆 [PAR] Ada  Ünal won in 2016 ."
@@ -168,30 +152,32 @@ def test_the_first_right_place_of_a_detected_answer_is_learned(tmp_path, detecte
 
 
 @pytest.mark.parametrize(("lines", "message"), [
-    ([[]], ":2: must be an object"), ([{"qas": []}], ":2: 'context' is missing"),
-    ([line()], "holds no questions"),
-    ([line(), line({"question": "x"})], r":3: qas\[0\]: 'qid' is missing"),
-    ([line(question() | {"qid": 7.5})], r":2: qas\[0\]: 'qid' must be a string"),
+    ([[]], ":2: must be an object"), ([{"qas": []}], ":2: 'context'"), ([line()], "no questions"),
+    ([line(), line({"question": "x"})], r":3: qas\[0\]: 'qid'"),
+    ([line(question() | {"qid": 7.5})], r":2: qas\[0\]: 'qid'"),
     ([line(question() | {"answers": []})], r":2: qas\[0\]: no answers"),
     ([line(question("a", ("Ünal",)))], r":2: qas\[0\]: no answers"),
-    ([line(question("a")), line(question("b"), question("a"))], r":3: qas\[1\]: .* the id 'a'"),
-    ([line(context="a\ud800")], "surrogates not allowed")])
+    ([line(question("a")), line(question("b"), question("a"))], r":3: qas\[1\]: .*'a'"),
+    ([line(context="a\ud800")], "surrogates")])
 def test_what_cannot_be_so_in_mrqa_is_named_with_its_line(tmp_path, lines, message):
-    with pytest.raises(UserError, match=rf"^{tmp_path}/a\.jsonl.*{message}"):
+    with refused(rf"^{tmp_path}/a\.jsonl.*{message}"):
         read_questions(write(tmp_path / "a.jsonl", *lines))
-    with pytest.raises(UserError, match=":1: 'header' is missing; the first line of MRQA's files"):
+
+
+def test_damaged_endless_and_other_files_are_refused(tmp_path, monkeypatch):
+    with refused(":1: 'header' is missing"):
         read_questions(write(tmp_path / "a.jsonl", line(question()), header=line(question())))
-
-
-def test_damaged_and_endless_files_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}')
+    with refused("'context' is missing.* MRQA"):
+        read_questions(tmp_path / "a.jsonl")
     path = write(tmp_path / "a.jsonl.gz", line(question("a")), line(question("b")))
     packed = path.read_bytes()
     path.write_bytes(packed[:-9])
-    with pytest.raises(UserError, match="damaged: Compressed file ended before"):
+    with refused("damaged: "):
         read_questions(path)
     path.write_bytes(packed)
     monkeypatch.setattr(question_files, "MAX_MRQA_BYTES", len(gzip.decompress(packed)) - 1)
-    with pytest.raises(UserError, match=r":3: more than \d+ bytes decompressed"):
+    with refused(r":3: more than \d+ bytes"):
         read_questions(path)
 
 

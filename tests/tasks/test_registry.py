@@ -7,11 +7,11 @@ import pytest
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES
-from electra_tf.core.errors import UserError
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.registry import KINDS, recipe
 from electra_tf.tasks.task import Kind
+from tests.support.refusals import refused
 from tests.support.text_files import write
 
 
@@ -52,26 +52,15 @@ def questions(*pairs):
         for key, start in pairs]}]}]})
 
 
-def test_a_task_of_glue_needs_no_test_file(tmp_path):
-    for split in ("train", "dev"):
-        write(tmp_path / "SST-2" / f"{split}.tsv", "sentence\tlabel\nfine\t1\n")
-    task = registry.load("sst2", tmp_path, Files())
-    assert (task.spec.kind, task.spec.labels, task.spec.metrics) == (
-        Kind.CLASSIFICATION, ("0", "1"), ("accuracy",))
-    assert (len(task.train), list(task.dev), task.test) == (1, ["dev"], {})
-
-
 def test_another_file_may_have_other_columns_and_label_words(tmp_path):
     spec = glue.TASKS["sst2"].spec
     dev = write(tmp_path / "dev.tsv", "sentence\tlabel\nfine\tpositive\ndull\t0\n")
     examples = registry.load_dev(spec, None, Files(dev=[dev])).dev["dev"]
     assert [example.label for example in examples] == ["1", "0"]
-    user_files = Files(dev=[write(tmp_path / "other.tsv", "body\ty\nfine\tgood\n")],
-                       texts=("body",),
-                       label="y")
-    with pytest.raises(UserError, match="the label 'good' isn't among the labels"):
-        registry.load_dev(spec, None, user_files)
-    with pytest.raises(UserError, match="--text_columns=a,b: the task sst2 reads 1"):
+    other = write(tmp_path / "other.tsv", "body\ty\nfine\tgood\n")
+    with refused("label 'good'"):
+        registry.load_dev(spec, None, Files(dev=[other], texts=("body",), label="y"))
+    with refused("--text_columns=a,b: the task sst2 reads 1"):
         Files(texts=("a", "b")).select(spec)
 
 
@@ -81,10 +70,9 @@ def test_questions_by_their_published_names_or_others(tmp_path):
     task = registry.load("squad", tmp_path, Files(dev=[dev]))
     assert [example.key for example in task.train] == ["a"]
     assert [example.key for example in task.dev["dev"]] == ["c"]
-    assert task.notes == ["train: 1 questions such as 'b' have no answer at its offset in the "
-                          "context and are left out"]
+    assert "1 questions such as 'b' have no answer" in task.notes[0]
     write(tmp_path / "train-v1.1.json", questions(("b", 3)))
-    with pytest.raises(UserError, match="--train: no answer is at its offset"):
+    with refused("--train: no answer"):
         registry.load("squad", tmp_path, Files(dev=[dev]))
 
 
@@ -125,29 +113,25 @@ def test_metrics_of_a_tagger_go_by_its_tags(tmp_path):
 def test_names_on_the_command_line_are_glue_s_tasks_or_one_other():
     assert registry.resolve(["wnli", "glue"]) == ("wnli", *list(glue.TASKS)[:-1])
     assert registry.resolve(["squad", "squad"]) == ("squad",)
-    with pytest.raises(UserError, match=(
-            r"--task must be one of glue, cola, .*Received: 'mrcp'\. Did you mean 'mrpc'\?")):
+    with refused(r"--task .*glue, cola, .*'mrcp'\. Did you mean 'mrpc'"):
         registry.resolve(["cola", "mrcp"])
-    with pytest.raises(UserError, match="only GLUE's tasks can share a run"):
+    with refused("only GLUE's tasks"):
         registry.resolve(["cola", "squad"])
 
 
 @pytest.mark.parametrize(("name", "user_files", "message"), [
-    ("squadd", {}, r"must be one of cola, .*ner, clas.*: 'squadd'\. Did you mean 'squad'\?"),
-    ("cola", {}, "--data_dir is needed for --task=cola"),
-    ("chunk", {"train": "a.csv"}, "reads its files from --data_dir; --train goes with"),
-    ("classification", {}, "--train is needed for --task=classification"),
-    ("regression", {"train": "a.csv"}, "must be a number. Received: 'no'"),
-    ("classification", {"train": "one.csv", "dev": "one.csv"}, "has one label only, 'no'"),
-    ("classification", {"train": "a.csv", "dev": "other.csv"}, "the label 'maybe' isn't among"),
-    ("cola", {"texts": ("body",)}, "--text_columns selects a column of your own files; leave it"),
-    ("squad", {"label": "answer"}, "--label_column selects a column of your own files; leave it"),
-])
+    ("squadd", {}, r"cola, .*ner, clas.*: 'squadd'\. Did you mean 'squad'"),
+    ("cola", {}, "--data_dir .*--task=cola"), ("chunk", {"train": "a.csv"}, "--data_dir; --train"),
+    ("classification", {}, "--train .*--task=classification"),
+    ("regression", {"train": "a.csv"}, "must be a number.* 'no'"),
+    ("classification", {"train": "one.csv", "dev": "one.csv"}, "one label only, 'no'"),
+    ("classification", {"train": "a.csv", "dev": "other.csv"}, "the label 'maybe'"),
+    ("cola", {"texts": ("body",)}, "--text_columns .*leave it"),
+    ("squad", {"label": "answer"}, "--label_column .*leave it")])
 def test_what_is_missing_or_wrong_is_one_line(tmp_path, name, user_files, message):
-    write(tmp_path / "a.csv", "text,label\nx,no\ny,yes\n")
-    write(tmp_path / "one.csv", "text,label\nx,no\n")
-    write(tmp_path / "other.csv", "text,label\nx,maybe\n")
+    for file, labels in (("a", ("no", "yes")), ("one", ("no", "no")), ("other", ("maybe",))):
+        write(tmp_path / f"{file}.csv", "text,label\n" + "".join(map("x,{}\n".format, labels)))
     files = Files(**{field: value if field in ("texts", "label") else [tmp_path / value]
                      for field, value in user_files.items()})
-    with pytest.raises(UserError, match=message):
+    with refused(message):
         registry.load(name, None, files)

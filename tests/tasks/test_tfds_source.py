@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
-from electra_tf.core.errors import UserError
 from electra_tf.tasks import registry, tfds_source
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import LABEL_WORDS, Kind
+from tests.support.refusals import refused
 
 TEXT = tfds.features.Text()
 
@@ -96,13 +96,12 @@ def test_entities(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "message"), [
-    ("chunk", "has cola, .*ner. Received: --task=chunk. .* --data_dir: CoNLL-2000's .*https://"),
-    ("newsqa", "--data_dir: MRQA's folders train and dev, https://"),
-    ("tagging", "--data_dir: --train names your own")])
+    ("chunk", "cola, .*ner.*--task=chunk.*--data_dir: .*https://"),
+    ("newsqa", "--data_dir: .*https://"), ("tagging", "--data_dir: --train")])
 def test_an_unknown_task_is_told_where_its_files_are(tmp_path, name, message):
-    with pytest.raises(UserError, match=message):
+    with refused(message):
         load(name, tmp_path)
-    with pytest.raises(UserError, match="--dev names a file; leave it out"):
+    with refused("--dev names a file"):
         registry.load(name, tmp_path, Files(dev=[tmp_path]), from_tfds=True)
 
 
@@ -119,8 +118,7 @@ def test_without_a_network_one_line_comes_at_once(tmp_path, monkeypatch, task, l
         for name in ("HTTPS_PROXY", "https_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.getsockname()[1]}")
         began = time.monotonic()
-        with pytest.raises(UserError, match=(
-                rf"can't be downloaded from https://.*{reason}.*--data_dir names other")):
+        with refused(f"https://.*{reason}.*--data_dir"):
             load(task, tmp_path)
     assert time.monotonic() - began < 15
 

@@ -1,6 +1,7 @@
 """Sets of labels: read or refused by their line, learned as in transformers, scored by hand."""
 
 import json
+import re
 import types
 
 import numpy as np
@@ -9,7 +10,6 @@ import tensorflow as tf
 from sklearn import metrics
 
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.core.errors import UserError
 from electra_tf.data.buckets import RowBatch
 from electra_tf.tasks import registry
 from electra_tf.tasks.files import Files
@@ -41,95 +41,66 @@ def json_lines(*labels):
     return "".join(json.dumps({"text": "x", "label": value}) + "\n" for value in labels)
 
 
-@pytest.mark.parametrize(("name", "content", "label", "note"), [
-    ("a.jsonl", json_lines(["b", "a"], [], ["b"]), "label", None),
+LABELS = ("a", "b"), (), ("b",)
+MANY = ("0", "2"), (), ("1",)
+TOXIC = ("toxic",), (), ("toxic",)
+
+
+@pytest.mark.parametrize(("name", "content", "label", "sets", "note"), [
+    # Lists, cells and columns of 0 and 1.
+    ("a.jsonl", json_lines(["b", "a"], [], ["b"]), "label", LABELS, None),
+    ("a.jsonl", json_lines(["b ", "a"], [], [" b"]), "label", LABELS, None),
     ("a.jsonl", '{"text": "x", "a": 1, "b": true}\n{"text": "x", "a": 0, "b": false}\n'
-     '{"text": "x", "a": 0.0, "b": 1.0}\n', "a, b,a", None),
-    ("a.tsv", "text\tlabel\nx\tb, a\nx\t\nx\tb\n", "label", "has labels separated by ','"),
-    ("a.csv", 'text;label\nx;a|b\nx;\nx;b\n', "label", "has labels separated by '|'"),
-    ("a.csv", "text,b,a\nx,1,1\nx,False,0\nx,1.0,0\n", "a,b", None)])
-def test_sets_are_read_from_lists_cells_and_indicators(tmp_path, name, content, label, note):
-    task = load(tmp_path, name, content, label)
-    assert [example.label for example in task.train] == [("a", "b"), (), ("b",)]
-    assert task.spec.labels == ("a", "b")
-    assert note is None or any(note in line for line in task.notes)
-
-
-@pytest.mark.parametrize(("name", "content", "note"), [
-    ("a.csv", "text,label\nx,\"['b', 'a']\"\nx,[]\nx,['b']\n", "printed lists"),
-    ("a.csv", 'text,label\nx,"[""b"", ""a""]"\nx,[]\nx,"[""b""]"\n', "printed lists"),
-    ("a.csv", "text,label\nx,\"{'a', 'b'}\"\nx,\nx,b\n", "printed lists"),
-    ("a.jsonl", json_lines("['b', 'a']", "[]", '["b"]'), "printed lists"),
+     '{"text": "x", "a": 0.0, "b": 1.0}\n', "a, b,a", LABELS, None),
+    ("a.tsv", "text\tlabel\nx\tb, a\nx\t\nx\tb\n", "label", LABELS, "separated by ','"),
+    ("a.csv", "text,b,a\nx,1,1\nx,False,0\nx,1.0,0\n", "a,b", LABELS, None),
+    *(("a.tsv", f"text\ttoxic\nx\t{values}\n".replace(" ", "\nx\t"), "toxic", TOXIC, None)
+      for values in ("1 0 1", "1.0 0.0 1.0", "True False True", "true false true")),
+    # As other programs write them.
+    ("a.csv", "text,label\nx,\"['b', 'a']\"\nx,[]\nx,['b']\n", "label", LABELS, "printed lists"),
+    ("a.csv", 'text,label\nx,"[""b"", ""a""]"\nx,[]\nx,"[""b""]"\n', "label", LABELS, "printed"),
+    ("a.csv", "text,label\nx,\"{'a', 'b'}\"\nx,\nx,b\n", "label", LABELS, "printed lists"),
+    ("a.jsonl", json_lines("['b', 'a']", "[]", '["b"]'), "label", LABELS, "printed lists"),
     ("a.jsonl", json_lines({"a": 1.0, "b": 1.0}, {"a": 0, "b": 0}, {"a": False, "b": True}),
-     "objects, which are read"),
-    ("a.csv", 'text,label\nx,"b,a"\nx,\nx,"b,"\n', "separated by ','"),
-    ("a.csv", "text;label\nx;b|a|\nx;\nx;|b\n", "separated by '|'"),
-    ("a.csv", "text,label\nx,b#a\nx,\nx,b\nx,a\nx,a#b\n", "separated by '#'"),
-    ("a.csv", 'text,label\nx,"b\na"\nx,\nx,b\nx,a\nx,"a\nb"\n', r"separated by '\n'"),
-    ("a.tsv", "text\tlabel\nx\tb a\nx\t\nx\tb\nx\ta\nx\ta b\n", "separated by ' '"),
-    ("a.jsonl", json_lines(["b ", "a"], [], [" b"]), None)])
-def test_labels_as_other_programs_write_them(tmp_path, name, content, note):
-    task = load(tmp_path, name, content)
-    assert [example.label for example in task.train][:3] == [("a", "b"), (), ("b",)]
-    assert task.spec.labels == ("a", "b")
-    assert note is None or any(note in line for line in task.notes)
-
-
-@pytest.mark.parametrize(("name", "content"), [
-    ("a.jsonl", json_lines([1, 0, 1], [0, 0, 0], [0, 1, 0])),
-    ("a.json", f"[{','.join(json_lines([1, 0, 1], [0, 0, 0], [0, 1, 0]).splitlines())}]"),
-    ("a.csv", 'text,label\nx,"[1, 0, 1]"\ny,"[0, 0, 0]"\nz,"[0, 1, 0]"\n'),
-    ("a.tsv", "text\tlabel\nx\t1,0,1\ny\t0,0,0\nz\t0,1,0\n"),
-    ("a.jsonl", json_lines([True, False, True], [0.0, 0.0, 0.0], [0, 1, 0]))])
-def test_lists_of_0_and_1_have_a_label_for_each_position(tmp_path, name, content):
-    task = load(tmp_path, name, content)
-    assert [example.label for example in task.train] == [("0", "2"), (), ("1",)]
-    assert any("lists of 0 and 1 for each label" in note for note in task.notes)
-
-
-def test_lists_of_numbers_of_labels_are_no_lists_of_0_and_1(tmp_path):
-    task = load(tmp_path, "a.jsonl", json_lines([0], [1], [0, 1], []))
-    assert [example.label for example in task.train] == [("0",), ("1",), ("0", "1"), ()]
-    task = load(tmp_path, "a.jsonl", json_lines([0], [1], [1]))
-    assert [example.label for example in task.train] == [("0",), ("1",), ("1",)]
-
-
-def test_many_numbers_are_sorted_as_numbers(tmp_path):
-    task = load(tmp_path, "a.jsonl", json_lines(*([number, number + 1] for number in range(12))))
-    assert task.spec.labels == tuple(map(str, range(13)))
-
-
-@pytest.mark.parametrize("values", ["1.0 0.0 1.0", "True False True", "true false true"])
-def test_one_indicator_column_may_have_other_forms(tmp_path, values):
-    cells = "".join(f"x\t{value}\n" for value in values.split())
-    task = load(tmp_path, "a.tsv", f"text\ttoxic\n{cells}", "toxic")
-    assert [example.label for example in task.train] == [("toxic",), (), ("toxic",)]
-
-
-def test_one_indicator_column_is_one_label(tmp_path):
-    task = load(tmp_path, "a.tsv", "text\ttoxic\nx\t1\ny\t0\n", "toxic")
-    assert (task.spec.labels, [example.label for example in task.train]) == (
-        ("toxic",), [("toxic",), ()])
+     "label", LABELS, "objects"),
+    ("a.csv", 'text,label\nx,"b,a"\nx,\nx,"b,"\n', "label", LABELS, "separated by ','"),
+    ("a.csv", "text;label\nx;b|a|\nx;\nx;|b\n", "label", LABELS, "separated by '|'"),
+    ("a.csv", "text,label\nx,b#a\nx,\nx,b\nx,a\nx,a#b\n", "label", LABELS, "separated by '#'"),
+    ("a.csv", 'text,label\nx,"b\na"\nx,\nx,b\nx,a\nx,"a\nb"\n', "label", LABELS, r"by '\n'"),
+    ("a.tsv", "text\tlabel\nx\tb a\nx\t\nx\tb\nx\ta\nx\ta b\n", "label", LABELS, "by ' '"),
+    # Lists of 0 and 1 have a label for each position, lists of numbers of labels not.
+    ("a.jsonl", json_lines([1, 0, 1], [0, 0, 0], [0, 1, 0]), "label", MANY, "lists of 0 and 1"),
+    ("a.json", f"[{','.join(json_lines([1, 0, 1], [0, 0, 0], [0, 1, 0]).splitlines())}]", "label",
+     MANY, "lists of 0 and 1"),
+    ("a.csv", 'text,label\nx,"[1, 0, 1]"\ny,"[0, 0, 0]"\nz,"[0, 1, 0]"\n', "label", MANY, "0 an"),
+    ("a.tsv", "text\tlabel\nx\t1,0,1\ny\t0,0,0\nz\t0,1,0\n", "label", MANY, "lists of 0 and 1"),
+    ("a.jsonl", json_lines([True, False, True], [0.0, 0.0, 0.0], [0, 1, 0]), "label", MANY, "0 an"),
+    ("a.jsonl", json_lines([0], [1], [0, 1], []), "label", (("0",), ("1",), ("0", "1"), ()), None),
+    ("a.jsonl", json_lines([0], [1], [1]), "label", (("0",), ("1",), ("1",)), None)])
+def test_sets_are_read_in_every_form(tmp_path, name, content, label, sets, note):
+    task = load(tmp_path, name, content, label)
+    assert [example.label for example in task.train][:len(sets)] == [*sets]
+    assert task.spec.labels == tuple(sorted({name for labels in sets for name in labels}))
+    assert note is None or note in " ".join(task.notes)
 
 
 @pytest.mark.parametrize(("name", "content", "label", "words"), [
-    ("a.jsonl", json_lines("a"), "label", r":1: 'label' must be a list of different labels"),
+    ("a.jsonl", json_lines("a"), "label", ":1: 'label' must be a list of different labels"),
     ("a.jsonl", json_lines(["a", "a"]), "label", "different labels.* Received: .'a', 'a'"),
-    ("a.jsonl", json_lines(["a", " "]), "label", "must be a list of different labels"),
+    ("a.jsonl", json_lines(["a", " "]), "label", "different labels"),
     ("a.jsonl", json_lines(["a"], [0.5]), "label", ":2: .*different labels"),
-    ("a.jsonl", json_lines(["a"], None), "label", ":2: .*different labels.* Received: None"),
-    ("a.jsonl", json_lines([], []), "label", r"all texts have the same labels, \[\]"),
+    ("a.jsonl", json_lines(["a"], None), "label", ":2: .*different labels.* None"),
+    ("a.jsonl", json_lines([], []), "label", r"same labels, \[\]"),
     ("a.tsv", "text\ttoxic\nx\t1\nx\t0\nx\t\n", "toxic", ":4: 'toxic' must be a list"),
-    ("a.tsv", "text\tlabel\nx\ta,b|c\n", "label", "'label' has ',' and '|'; separate"),
-    ("a.tsv", "text\tlabel\nx\ta,,b\n", "label", ":2: 'label' must be a list"),
-    ("a.tsv", "text\tlabel\nx\t['a' 'b']\n", "label", r":2: 'label' .*Received: .\['a' 'b'\]"),
-    ("a.tsv", "text\tlabel\nx\ta,,b\n", "label", ":2: 'label' must be .* Received: 'a,,b'"),
+    ("a.tsv", "text\tlabel\nx\ta,b|c\n", "label", "'label' has ',' and '|'"),
+    ("a.tsv", "text\tlabel\nx\t['a' 'b']\n", "label", r":2: 'label' .*\['a' 'b'\]"),
+    ("a.tsv", "text\tlabel\nx\ta,,b\n", "label", ":2: 'label' .* 'a,,b'"),
     ("a.jsonl", json_lines([1, 0, 1], [1, 0]), "label", ":1: .*0 and 1 .*Received: .1, 0, 1"),
-    ("a.jsonl", json_lines({"a": 0.5}), "label", ":1: 'label' must be a list of different"),
-    ("a.csv", "text,a,b\nx,1,2\n", "a,b", ":2: 'b' must be 0 or 1. Received: '2'"),
-    ("a.csv", "text,a,b\nx,1,\n", "a,b", ":2: 'b' must be 0 or 1. Received: ''"),
+    ("a.jsonl", json_lines({"a": 0.5}), "label", ":1: 'label' must be a list"),
+    ("a.csv", "text,a,b\nx,1,2\n", "a,b", ":2: 'b' must be 0 or 1.*'2'"),
+    ("a.csv", "text,a,b\nx,1,\n", "a,b", ":2: 'b' must be 0 or 1.*''"),
     ("a.jsonl", '{"text": "x", "a": 1, "b": 0.5}\n', "a,b", ":1: 'b' must be 0 or 1"),
-    ("a.csv", "text,a,b\nx,1,0\n", "a,c", ":2: no column 'c'. There are: text, a, b")])
+    ("a.csv", "text,a,b\nx,1,0\n", "a,c", ":2: no column 'c'.* text, a, b")])
 def test_sets_that_cannot_be_read_are_refused(tmp_path, name, content, label, words):
     with refused(words):
         load(tmp_path, name, content, label)
@@ -139,16 +110,15 @@ def test_labels_of_one_file_alone_are_noted(tmp_path):
     train = write(tmp_path / "train.csv", "text,a,b,c\nx,1,0,0\ny,0,1,0\n")
     dev = write(tmp_path / "dev.csv", "text,a,b,c\nx,1,0,1\ny,1,0,0\n")
     task = registry.load("multilabel", None, Files(train=[train], dev=[dev], label="a,b,c"))
-    left_out = ("all texts or no texts have these labels, so they are not learned, or left out "
-                "of ROC AUC and average precision")
-    assert f"{train}: {left_out}: c" in task.notes and f"{dev}: {left_out}: a, b" in task.notes
+    for path, left_out in ((train, "c"), (dev, "a, b")):
+        assert any(re.search(f"{path}: .* average precision: {left_out}$", note)
+                   for note in task.notes)
     assert task.spec.labels == ("a", "b", "c")
     lists = [write(tmp_path / name, json_lines(*labels)) for name, labels in (
         ("train.jsonl", (["a"], ["b"])), ("dev.jsonl", (["a", "new"], [])))]
     task = registry.load("multilabel", None, Files(train=lists[:1], dev=lists[1:]))
     assert task.spec.labels == ("a", "b")
-    assert any("1 labels that training never shows count as missed: new (1)" in note
-               for note in task.notes)
+    assert "1 labels that training never shows count as missed: new (1)" in str(task.notes)
 
 
 def test_held_out_sets_are_stratified_and_unlabelled_texts_are_read(tmp_path):
@@ -257,7 +227,7 @@ def test_labels_at_or_above_the_threshold_are_predicted(threshold, config, predi
 def test_labels_that_training_lacks_are_missed_unknown_sets_not_scored():
     assert scored([("a", "new")]).scores["f1_micro"] == pytest.approx(2 * 1 / (2 + 1))
     assert scored([("a",), None]).scores == {}
-    with pytest.raises(UserError, match="restore the run's results.json"):
+    with refused("results.json"):
         scored([None], label_threshold=0.0)
 
 
