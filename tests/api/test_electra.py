@@ -85,8 +85,7 @@ class Table:
     ("embed", {"texts": "a"}, "list of strings"), ("embed", {"texts": ["a", None]}, "None"),
     ("detect", {"text": ["a"]}, "must be a string"), ("fill", {"text": None}, "must be a string"),
     ("fill", {"text": "[MASK]", "candidates": 0}, "candidates"),
-    ("fill", {"text": "the meal"}, r"\[MASK\]"), ("detect", {"text": "chef " * 40}, "40 tokens"),
-])
+    ("fill", {"text": "the meal"}, r"\[MASK\]"), ("detect", {"text": "chef " * 40}, "40 tokens")])
 def test_mistaken_arguments_are_refused_in_one_line(electra, method, arguments, words):
     with refused(words):
         getattr(electra, method)(**arguments)
@@ -133,14 +132,12 @@ def test_networks_after_fit_are_saved_in_both_formats(directory, tmp_path):
     electra.save(tmp_path / "run")
     electra.save_pretrained(tmp_path / "pair")
     electra.encoder.save_pretrained(tmp_path / "encoder")
-    for name in ("run", "pair", "encoder"):
+    for name in ("run", "encoder"):
         np.testing.assert_array_equal(
             electra_tf.load(tmp_path / name).embed(TEXTS), electra.embed(TEXTS))
+    tiny_networks.require_equal_weights(*(
+        pretrained.read(tmp_path / name) for name in ("run", "pair")))
     assert np.abs(electra.embed(TEXTS) - before).max() > 0.1
-    for name in ("run", "pair"):
-        loaded = electra_tf.load(tmp_path / name)
-        assert loaded.fill("the [MASK]") == electra.fill("the [MASK]")
-        assert loaded.detect("the chef") == electra.detect("the chef")
     with refused("exists already"):
         electra.save(tmp_path / "run")
 
@@ -149,12 +146,10 @@ def test_the_encoder_of_a_task_is_saved_without_its_head(task_directories, tmp_p
     electra = electra_tf.load(next(iter(task_directories.values())))
     electra.save(tmp_path / "run")
     electra.save_pretrained(tmp_path / "hugging_face")
-    for name in ("run", "hugging_face"):
-        checkpoint = pretrained.read(tmp_path / name)
-        assert checkpoint.task is None
-        assert not any("head" in weight for weight in checkpoint.weights)
-        np.testing.assert_array_equal(
-            electra_tf.load(tmp_path / name).embed(TEXTS), electra.embed(TEXTS))
+    run, other = (pretrained.read(tmp_path / name) for name in ("run", "hugging_face"))
+    tiny_networks.require_equal_weights(run, other)
+    assert run.task is other.task is None
+    assert not any("head" in weight for weight in run.weights)
 
 
 def test_pooling_that_is_not_saved_is_named(checkpoint, tmp_path):
@@ -164,12 +159,11 @@ def test_pooling_that_is_not_saved_is_named(checkpoint, tmp_path):
 
 
 def test_an_encoder_is_saved_with_its_pooling(checkpoint, tmp_path):
-    electra = Electra(dataclasses.replace(
-        tiny_networks.without(checkpoint, "discriminator", "generator"),
-        pooling=Pooling(modes=("cls",), normalize=True, max_length=12)))
-    electra.save_pretrained(tmp_path / "encoder")
-    np.testing.assert_array_equal(
-        electra_tf.load(tmp_path / "encoder").embed(TEXTS), electra.embed(TEXTS))
+    pooling = Pooling(modes=("cls",), normalize=True, max_length=12)
+    Electra(dataclasses.replace(tiny_networks.without(
+        checkpoint, "discriminator", "generator"), pooling=pooling)).save_pretrained(
+            tmp_path / "encoder")
+    assert pretrained.read(tmp_path / "encoder").pooling == pooling
 
 
 def test_pickled_networks_have_the_present_weights_and_the_pooling(checkpoint):
@@ -178,8 +172,7 @@ def test_pickled_networks_have_the_present_weights_and_the_pooling(checkpoint):
         tf.random.stateless_normal(electra.encoder.blocks[0].words.table.shape, [1, 2]))
     for other in (pickle.loads(pickle.dumps(electra)), copy.deepcopy(electra)):
         np.testing.assert_array_equal(other.embed(TEXTS), electra.embed(TEXTS))
-        assert other.detect(TEXTS[0]) == electra.detect(TEXTS[0])
-        assert other.fill("the [MASK]") == electra.fill("the [MASK]")
+        assert other.detect("chef") == electra.detect("chef")
         other.encoder.blocks[-1].output_norm.gamma.assign_add(
             tf.range(other.config.hidden_size, dtype=tf.float32))
         assert np.abs(other.embed(TEXTS) - electra.embed(TEXTS)).max() > 0
@@ -196,19 +189,13 @@ def test_a_pipeline_of_scikit_learn_is_scored_in_other_processes(electra):
         pickle.loads(pickle.dumps(fitted)).predict_proba(texts), fitted.predict_proba(texts))
 
 
-@pytest.mark.parametrize("policy", ["float16", "float64", "bfloat16"])
-def test_other_policies_are_refused_at_load(directory, policy):
-    tf_keras.mixed_precision.set_global_policy(policy)
+def test_networks_compute_in_the_policy_of_keras_unless_it_is_refused(directory):
     try:
-        with refused("must be one of float32, mixed_bfloat16, mixed_float16. Received: '.*float"):
-            electra_tf.load(directory)
-    finally:
-        tf_keras.mixed_precision.set_global_policy("float32")
-
-
-def test_networks_compute_in_the_policy_of_keras(directory):
-    tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
-    try:
+        for policy in ("float16", "float64", "bfloat16"):
+            tf_keras.mixed_precision.set_global_policy(policy)
+            with refused(f"float32, mixed_bfloat16, mixed_float16. Received: '{policy}"):
+                electra_tf.load(directory)
+        tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
         narrow = electra_tf.load(directory)
     finally:
         tf_keras.mixed_precision.set_global_policy("float32")

@@ -17,20 +17,11 @@ def assert_same(row, other):
                            if name.startswith("probabilit")}
 
 
-def test_texts_get_classes(task_directories):
-    classifier = electra_tf.load_task(task_directories[Kind.CLASSIFICATION])
-    assert classifier.labels == ("negative", "positive")
-    predictions = classifier.predict(["the chef ate", "the piano", "the chef ate"])
-    assert_same(predictions[0], predictions[2])
-    assert {record["prediction"] for record in predictions} <= {"negative", "positive"}
-    assert classifier.predict([]) == []
-
-
 def test_examples_that_are_cut_are_counted_in_one_warning(task_directories, recwarn):
     classifier = electra_tf.load_task(task_directories[Kind.CLASSIFICATION])
     classifier.predict(["the chef", "chef " * 90, "chef " * 99])
     (warning,) = recwarn
-    assert warning.filename == __file__ and re.fullmatch(
+    assert classifier.predict([]) == [] and warning.filename == __file__ and re.fullmatch(
         r"2 of 3 rows are longer than --max_seq_length=\d+ tokens and were cut \(longest: 101\)",
         str(warning.message))
 
@@ -44,62 +35,43 @@ def test_words_get_tags(task_directories):
     assert {tag for record in sentences for tag in record["prediction"]} <= set(tagger.labels)
 
 
-def test_questions_get_answers_from_their_contexts(task_directories):
-    reader = electra_tf.load_task(task_directories[Kind.QUESTION_ANSWERING])
-    context = "the chef cooked the meal ."
-    answers = reader.predict([("the text", context), ("the text", "")])
-    best = answers[0]["best_answer"]
-    assert context[answers[0]["start"]:].startswith(best)
-    assert [record["prediction"] for record in answers] == [best, ""]
-
-
 @pytest.mark.parametrize(("kind", "examples", "named"), [
     (Kind.CLASSIFICATION, "a text", "examples must be a list"),
     (Kind.CLASSIFICATION, [("one", "two")], "reads 1 text"),
     (Kind.CLASSIFICATION, [None], "every example must be a list"),
     (Kind.QUESTION_ANSWERING, (["Who?", "What?"], ["a text", "the text"]), "ambiguous"),
     (Kind.TAGGING, [["the", None]], "must be a string"),
-    (Kind.QUESTION_ANSWERING, ["the chef"], "reads pairs of a question and its context"),
-])
+    (Kind.QUESTION_ANSWERING, ["the chef"], "reads pairs of a question and its context")])
 def test_other_examples_are_refused_in_one_line(task_directories, kind, examples, named):
     with refused(named):
         electra_tf.load_task(task_directories[kind]).predict(examples)
 
 
-def test_a_fine_tuned_run_is_an_encoder_and_a_pre_trained_one_no_task(task_directories, directory):
+def test_a_fine_tuned_run_is_an_encoder_and_a_pre_trained_one_no_task(
+        task_directories, directory, pair):
     electra = electra_tf.load(task_directories[Kind.CLASSIFICATION])
     assert electra.embed(["the chef"]).shape == (1, 32)
     for method in (electra.detect, electra.fill):
         with refused("has no"):
             method("the [MASK]")
-    with refused("no fine-tuned model"):
-        electra_tf.load_task(directory)
+    for path, words in ((directory, "no fine-tuned model"), (pair, "is not fine-tuned"),
+                        (directory / "nowhere", "holds no checkpoint")):
+        with refused(words):
+            electra_tf.load_task(path)
 
 
-def test_a_model_in_hugging_faces_format_predicts_like_its_run(task_directories, tmp_path, capsys):
+def test_a_model_in_hugging_faces_format_may_read_pairs(task_directories, tmp_path):
     classifier = electra_tf.load_task(task_directories[Kind.CLASSIFICATION])
     classifier.save_pretrained(tmp_path / "hf")
     again = electra_tf.load_task(str(tmp_path / "hf"))
-    [expected], [record] = (model.predict(["the chef ate"]) for model in (classifier, again))
-    assert record.pop("probabilities") == pytest.approx(expected.pop("probabilities"), abs=1e-2)
-    assert record["prediction"] == expected["prediction"]
-    assert (again.results, again.evaluate(["the chef"], ["positive"]).keys()) == (
-        None, {"accuracy"})
+    assert again.evaluate(["the chef"], ["positive"]).keys() == {"accuracy"}
     pairs = electra_tf.load_task(tmp_path / "hf", text_columns=["a", "b"])
     assert pairs.predict([("the chef", "ate")])[0]["texts"] == ["the chef", "ate"]
     assert pairs.evaluate([("the chef", "ate")], ["positive"]).keys() == {"accuracy"}
-    with refused("reads 1 text.*convert_checkpoint --text_columns=text,text_pair"):
+    with refused("convert_checkpoint --text_columns=text,text_pair"):
         again.predict([("the chef", "ate")])
-    with refused("settings.json does not exist: .*/hf is in Hugging Face's format. .*"
-                 "convert_checkpoint --from=.*/hf --to=hf_run --to_format=run$"):
+    with refused("settings.json does not exist: .*convert_checkpoint --from=.*/hf --to=hf_run"):
         prepare_trained(tmp_path / "hf", {})
-
-
-def test_without_a_fine_tuned_model_there_is_no_task(pair, tmp_path):
-    with refused("is not fine-tuned"):
-        electra_tf.load_task(pair)
-    with refused("holds no checkpoint"):
-        electra_tf.load_task(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("copied", [

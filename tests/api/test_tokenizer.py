@@ -89,8 +89,7 @@ def test_tokens_and_ids_are_converted(electra):
     (lambda tokenizer: tokenizer.convert_ids_to_tokens([99]), "from 0 to 15"),
     (lambda tokenizer: tokenizer.convert_ids_to_tokens([1.5]), "integers"),
     (lambda tokenizer: tokenizer.convert_ids_to_tokens([[1]]), "integers"),
-    (lambda tokenizer: tokenizer.convert_tokens_to_ids("chef"), "list of strings"),
-])
+    (lambda tokenizer: tokenizer.convert_tokens_to_ids("chef"), "list of strings")])
 def test_other_inputs_of_a_tokenizer_are_refused(electra, attempt, words):
     with refused(words):
         attempt(electra.tokenizer)

@@ -12,8 +12,8 @@ from benchmarks.serving import __main__ as serving
 from electra_tf.export import saved_model
 from electra_tf.tasks.task import Kind
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests.export.served_models import Example
 from tests.support import python_process
+from tests.support.served_models import Example
 
 
 def measured(name, role, lines):

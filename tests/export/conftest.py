@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.export import served_models
+from tests.support import served_models
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -26,10 +26,10 @@ from electra_tf.tasks.task import Kind
 from electra_tf.text.normalization import MODES, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
-from tests.export.served_models import Example, example, tiny_discriminator
 from tests.parity import tokenizer_directories
 from tests.support.few_words import TEXT
 from tests.support.refusals import refused
+from tests.support.served_models import Example, example, tiny_discriminator
 from tests.support.sources import ROOT
 from tests.text import nasty_lines
 
@@ -43,13 +43,19 @@ def export(model, path, quantization="none", **arguments):
     return OnnxModel(path)
 
 
+def encoder():
+    return TextEncoder(tiny_discriminator().encoder, tf.Module(),
+                       example(Kind.CLASSIFICATION).row_encoder)
+
+
 @pytest.mark.parametrize("kind", [
-    Kind.CLASSIFICATION, Kind.REGRESSION, Kind.MULTILABEL, Kind.SENTENCE_EMBEDDINGS])
+    Kind.CLASSIFICATION, Kind.REGRESSION, Kind.MULTILABEL, Kind.SENTENCE_EMBEDDINGS, None])
 def test_answers_to_strings_are_the_saved_models(kind, tmp_path):
+    model = example(kind) if kind else encoder()
     columns = [FIRST, SECOND][:1 + (kind is Kind.REGRESSION)]
-    actual = export(example(kind), tmp_path / "model").answer(*columns)
+    actual = export(model, tmp_path / "model").answer(*columns)
     with inference_mode():
-        expected = example(kind).served().answer(*map(tf.constant, columns))
+        expected = (model.served() if kind else model).answer(*map(tf.constant, columns))
     assert actual.keys() == expected.keys()
     for name, value in expected.items():
         if value.dtype == tf.string:
@@ -57,14 +63,6 @@ def test_answers_to_strings_are_the_saved_models(kind, tmp_path):
             np.testing.assert_array_equal(actual[name], decoded)
         else:
             np.testing.assert_allclose(actual[name], value.numpy(), atol=1e-5)
-
-
-def test_an_encoder_embeds_texts(tmp_path):
-    encoder = TextEncoder(tiny_discriminator().encoder, tf.Module(),
-                          example(Kind.CLASSIFICATION).row_encoder)
-    actual = export(encoder, tmp_path / "model").answer(FIRST)
-    for name, value in encoder.embed(tf.constant(FIRST)).items():
-        np.testing.assert_allclose(actual[name], value.numpy(), atol=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -101,27 +99,24 @@ def test_characters_of_newer_unicode_have_the_same_ids(tmp_path):
 
 @pytest.mark.parametrize("form", [LongTexts.TRUNCATE, LongTexts.HEAD_TAIL])
 def test_long_texts_and_pairs_are_cut_as_in_training(form, tmp_path):
-    for kind, columns in ((Kind.CLASSIFICATION, [FIRST]), (Kind.REGRESSION, [FIRST, SECOND]),
-                          (Kind.REGRESSION, [SECOND, FIRST])):
-        model = Example(kind, task__long_texts=form, task__max_seq_length=9)
-        exported = export(model, tmp_path / f"{kind} {columns[0][0]}")
+    model = Example(Kind.REGRESSION, task__long_texts=form, task__max_seq_length=9)
+    exported = export(model, tmp_path / "model")
+    for columns in ([FIRST, SECOND], [SECOND, FIRST]):
         expected, _ = model.row_encoder.encode_counted(*map(tf.constant, columns), keep=KEEP[form])
         for actual, values in zip(exported.encode(*columns), expected, strict=True):
             np.testing.assert_array_equal(actual, values)
-    with refused("reads long texts in windows .task.long_texts=windows"):
+    with refused("task.long_texts=windows"):
         export(Example(Kind.CLASSIFICATION, task__long_texts=LongTexts.WINDOWS), tmp_path / "new")
 
 
 def test_a_difference_leaves_no_directory(tmp_path, monkeypatch):
     score, encode = OnnxModel.score, OnnxModel.encode
-    for owner, method, changed, words in (
-            (OnnxModel, "score", lambda *parts: {
-                name: value + 1e-4 for name, value in score(*parts).items()},
-             "away from the trained network, more than 1e-05; nothing was exported"),
-            (OnnxModel, "encode", lambda *parts: [value + 1 for value in encode(*parts)],
-             "tokenizer.json gives other ids")):
+    for method, changed, words in (
+            ("score", lambda *parts: {name: value + 1e-4 for name, value in score(*parts).items()},
+             "away from the trained network, more than 1e-05"),
+            ("encode", lambda *parts: [value + 1 for value in encode(*parts)], "other ids")):
         with monkeypatch.context() as patch:
-            patch.setattr(owner, method, changed)
+            patch.setattr(OnnxModel, method, changed)
             with refused(words):
                 export(example(Kind.CLASSIFICATION), tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
@@ -131,23 +126,21 @@ def test_wrong_inputs_and_damaged_directories_are_refused(tmp_path):
     model = export(example(Kind.CLASSIFICATION), tmp_path / "model")
     row = np.ones([1, 3], np.int64)
     for ids, segments, mask, words in (
-            (row - 2, row, row, "input_ids must be integers from 0 to 18"),
-            (row, row + 1, row, "token_type_ids must be integers from 0 to 1"),
-            (row, row, row * 0, "a 1 in attention_mask"),
-            (row * 1.5, row, row, "Received: array.*1.5"),
+            (row - 2, row, row, "input_ids .* 0 to 18"),
+            (row, row + 1, row, "token_type_ids .* 0 to 1"),
+            (row, row, row * 0, "attention_mask"), (row * 1.5, row, row, "array.*1.5"),
             (row[:0], row[:0], row[:0], "Received: "),
             (np.ones([1, 17], np.int64),) * 3 + ("at most 16 tokens. Received: 17",)):
         with refused(words):
             model.score(ids, segments, mask)
-    for texts, words in (("a text", "give 1 list"), ([5], "must be strings"),
-                         (["\ud800"], "must be strings")):
+    for texts, words in (("a text", "1 list"), ([5], "strings"), (["\ud800"], "strings")):
         with refused(words):
             model.answer(texts)
     config = tmp_path / "model" / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {"vocab_size": 10**6}))
-    with refused("is damaged: config.json has another checksum"):
+    with refused("damaged: config.json"):
         OnnxModel(tmp_path / "model")
-    with refused("holds no assets.extra/sha256.json"):
+    with refused("sha256.json"):
         OnnxModel(tmp_path)
 
 

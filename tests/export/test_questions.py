@@ -9,7 +9,7 @@ from electra_tf.modeling.task_heads import SpanBeams
 from electra_tf.tasks.kinds import answers, questions
 from electra_tf.tasks.task import QuestionExample
 from electra_tf.text.rows import RowEncoder
-from tests.export.served_models import TEXT
+from tests.support.served_models import TEXT
 
 PAIRS = [
     ("Who?", "The Cafés\nwon, in (1999)."),
@@ -20,7 +20,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("max_length", "stride"), [(12, 3), (12, 30), (64, 8)])
+@pytest.mark.parametrize(("max_length", "stride"), [(12, 3), (64, 8)])
 def test_answers_are_the_likeliest_spans_of_fine_tunings_windows(max_length, stride):
     examples = [QuestionExample(key=str(number), question=question, context=context)
                 for number, (question, context) in enumerate(PAIRS)]

@@ -15,9 +15,9 @@ from electra_tf.export import saved_model, servable
 from electra_tf.export.atomic_directory import ABANDONED_SECONDS, atomic_directory
 from electra_tf.export.checksums import require_intact
 from electra_tf.tasks.task import Kind
-from tests.export.served_models import example, unlinked_ops
 from tests.support import python_process, tiny_networks
 from tests.support.refusals import refused
+from tests.support.served_models import example, unlinked_ops
 
 CLASSIFIER = example(Kind.CLASSIFICATION)
 
@@ -56,13 +56,20 @@ def test_warm_up_requests_can_be_read_and_no_other_files_are_left(exported):
     assert [path.name for path in exported.parent.iterdir()] == ["1"]
 
 
-def test_an_export_removes_directories_of_killed_ones(tmp_path):
+def test_an_export_removes_directories_of_killed_ones_and_never_replaces_another(tmp_path):
     for name, age in ((".unfinished-1-1", 2 * ABANDONED_SECONDS), (".unfinished-2-1", 60)):
         (tmp_path / name).mkdir()
         os.utime(tmp_path / name, (time.time() - age,) * 2)
     with atomic_directory(tmp_path / "1") as unfinished:
         unfinished.mkdir()
     assert {path.name for path in tmp_path.iterdir()} == {"1", ".unfinished-2-1"}
+    with refused("served/2: .*another process"):
+        with atomic_directory(tmp_path / "served" / "2") as second:
+            second.mkdir()
+            with atomic_directory(tmp_path / "served" / "2") as first:
+                first.mkdir()
+                (first / "saved_model.pb").touch()
+    assert [path.name for path in (tmp_path / "served").iterdir()] == ["2"]
 
 
 @pytest.mark.slow
@@ -88,7 +95,7 @@ def test_a_flipped_bit_is_named_with_its_file(exported, tmp_path):
     with refused("1 is damaged: variables/variables.data-0.* has another"):
         require_intact(copy)
     path.unlink()
-    with refused("variables.data-00000-of-00001 is missing"):
+    with refused("00001 is missing"):
         require_intact(copy)
 
 
@@ -108,11 +115,8 @@ def test_a_difference_leaves_no_directory(tmp_path, monkeypatch):
 
 
 def test_a_version_is_a_number_and_is_never_overwritten(exported, tmp_path):
-    for version in ("1.5", "-1", "0", "", "²", " 1", "9" * 19):
-        with refused("--export_version must be a positive integer"):
-            saved_model.new_version(tmp_path, version)
-    for version in ("1", "01"):
-        with refused("exists already; give another --export_version"):
+    for version in ("1.5", "-1", "0", "", "²", " 1", "9" * 19, "1", "01"):
+        with refused("exists.* --export_version" if version in ("1", "01") else "positive integer"):
             saved_model.new_version(exported.parent, version)
 
 
@@ -120,14 +124,3 @@ def test_energies_are_not_served_as_probabilities():
     electric = dataclasses.replace(tiny_networks.pretrained(), objective="electric")
     with refused("name=electric: its outputs are energies.*score_text"):
         servable.build(electric)
-
-
-def test_the_second_of_two_simultaneous_exports_names_the_first(tmp_path):
-    final = tmp_path / "served" / "1"
-    with refused("served/1: Directory not empty; another process has"):
-        with atomic_directory(final) as second:
-            second.mkdir()
-            with atomic_directory(final) as first:
-                first.mkdir()
-                (first / "saved_model.pb").touch()
-    assert [path.name for path in final.parent.iterdir()] == ["1"]

@@ -22,9 +22,9 @@ from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import BINARY, Kind, Task, TaskSpec, TextExample
 from electra_tf.text.normalization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests.formats.hugging_face_files import change_json
 from tests.support import named_arrays, tiny_networks
 from tests.support.golden_batch import RNG
+from tests.support.hugging_face_files import change_json
 from tests.support.refusals import refused
 from tests.support.text_files import write
 
@@ -130,13 +130,12 @@ def test_a_teachers_labels_are_matched_by_name(form, tmp_path, capsys):
 
 def test_a_student_learns_the_teachers_probabilities_without_labels(teacher, tmp_path, capsys):
     run = distillation.with_teacher(run_of(
-        tmp_path, distillation_weight=1.0, num_train_epochs=60, num_trials=2,
+        tmp_path, distillation_weight=1.0, num_train_epochs=60, num_trials=1,
         distillation_hidden_weight=0.1), teacher)
     loop.train(run, task_of(3, unlabelled=[
         dataclasses.replace(example, label=None) for example in EXAMPLES[3:]]), None)
     printed = capsys.readouterr().out
     assert "train 3 and 17 unlabelled as 20 rows" in printed
-    assert printed.count("teacher  ") == 1
     weights = named_arrays.of_run(tmp_path)
     assert {name.split("/")[0] for name in weights} == {"electra", "head"}
     texts = tf.constant([example.texts[0] for example in EXAMPLES])
@@ -187,13 +186,18 @@ def bert_classifier(path):
     return path
 
 
+def pretrained_at(path):
+    pretrained.write(tiny_networks.pretrained(), path, Format.RUN)
+    return path
+
+
 @pytest.mark.parametrize(("make", "spec", "changes", "words"), [
     (lambda path: path, {}, {}, "holds no checkpoint"),
     (bert_classifier, {}, {}, "BertForSequenceClassification.*can be fine-tuned"),
-    (lambda path: teacher_at(path, kind=Kind.REGRESSION, labels=()), {}, {},
-     r"both multilabel.*teacher=.*\(regression\)"),
+    (pretrained_at, {}, {}, "is not fine-tuned.*--init_checkpoint="),
+    (lambda path: teacher_at(path, kind=Kind.REGRESSION, labels=()), {}, {}, r"\(regression\)"),
     (teacher_at, {"kind": Kind.REGRESSION, "labels": ()}, {}, "Received: regression, --te"),
-    (teacher_at, {"texts": ("a", "b")}, {}, r"reads 1 text\(s\) per example, and .* 2\."),
+    (teacher_at, {"texts": ("a", "b")}, {}, r"1 text\(s\) per example, and .* 2\."),
     (lambda path: teacher_at(path, labels=("a", "b")), {}, {}, r"labels \('a', 'b'\)"),
     (teacher_at, {}, {"distillation_weight": 0}, "distillation_weight=0 leaves"),
     (teacher_at, {}, {"distillation_hidden_weight": 1, "long_texts": "windows"},
@@ -215,9 +219,3 @@ def test_every_combination_of_a_grid_is_checked(teacher, tmp_path, name, values,
         distillation_weight=0.5 if "task" in name else 0), grid={name: values})
     with refused(words):
         distillation.with_teacher(run, teacher)
-
-
-def test_a_pretrained_teacher_is_refused(tmp_path):
-    pretrained.write(tiny_networks.pretrained(), tmp_path / "teacher", Format.RUN)
-    with refused("is not fine-tuned.*--init_checkpoint="):
-        distillation.with_teacher(run_of(tmp_path / "student"), tmp_path / "teacher")

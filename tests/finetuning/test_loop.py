@@ -9,7 +9,6 @@ import tensorflow as tf
 from scipy import special
 
 from electra_tf.checkpoints.run_directory import read_identity
-from electra_tf.core.errors import UserError
 from electra_tf.core.signals import Interrupted
 from electra_tf.data.buckets import Row, make_batch
 from electra_tf.export import servable
@@ -18,6 +17,7 @@ from electra_tf.finetuning.predict import Predictor
 from electra_tf.finetuning.run import prepare_trained
 from electra_tf.formats import pretrained
 from electra_tf.objectives.objective import WeightedMean
+from tests.support.refusals import refused
 from tests.support.tiny_task import run_of, task_of
 
 
@@ -38,7 +38,7 @@ def test_a_rule_is_learned_and_predicted_in_the_rows_order(tmp_path, monkeypatch
         np.testing.assert_allclose(results["logits"], expected["logits"], atol=1e-5)
 
 
-@pytest.mark.parametrize("weights", ["1,3", "0.01,0.03", "1e-6,3e-6"])
+@pytest.mark.parametrize("weights", ["1,3", "1e-6,3e-6"])
 @pytest.mark.parametrize("labels", [[0, 1, 1, 0, 0, 1, 0, 0], [1]])
 def test_a_step_divides_by_the_sum_of_class_weights(weights, labels):
     """The mean and its gradient are those of PyTorch's CrossEntropyLoss(weight), by hand."""
@@ -95,24 +95,8 @@ def test_predictions_and_scores_are_float32_whatever_the_precision_of_training(
         model.head.dense.bias.assign(-model.head.dense.bias)
 
 
-def test_trials_depend_on_their_seeds_and_lines_by_time_change_nothing(
-        tmp_path, monkeypatch, capsys):
-    task, few = task_of(40, lengths=(3,)), {
-        "training__num_train_epochs": 2, "runtime__log_every_steps": 4}
-    first, other = loop.train(
-        run_of(tmp_path / "a", training__num_trials=2, **few), task, None).trials
-    steps = [step for step, _ in first.losses]
-    assert steps == [4, 5, 8, 10] and [epoch.step for epoch in first.epochs] == [5, 10]
-    assert abs(first.losses[0][1] - other.losses[0][1]) > 1e-6
-    capsys.readouterr()
-    monkeypatch.setattr(loop._Progress, "is_line_due", lambda self: True)
-    again, = loop.train(run_of(tmp_path / "b", **few), task, None).trials
-    assert capsys.readouterr().out.count("  step ") == 10
-    assert again.losses == tuple((step, pytest.approx(loss, rel=1e-4))
-                                 for step, loss in first.losses)
-
-
-def test_every_trial_is_a_run_of_a_tracker(tmp_path, monkeypatch):
+def test_trials_depend_on_their_seeds_and_are_runs_of_a_tracker(tmp_path, monkeypatch, capsys):
+    """Lines by time change nothing."""
     reports = []
 
     @contextlib.contextmanager
@@ -122,16 +106,24 @@ def test_every_trial_is_a_run_of_a_tracker(tmp_path, monkeypatch):
         yield lambda step, values: log.append((step, dict(values)))
 
     monkeypatch.setattr(loop, "tracked", tracked)
-    first, _ = loop.train(run_of(
-        tmp_path, training__num_trials=2, training__num_train_epochs=1, runtime__log_every_steps=4,
-        runtime__report_to=("mlflow",)), task_of(40, lengths=(3,)), None).trials
+    task, few = task_of(40, lengths=(3,)), {
+        "training__num_train_epochs": 1, "runtime__log_every_steps": 4,
+        "runtime__report_to": ("mlflow",)}
+    first, other = loop.train(
+        run_of(tmp_path / "a", training__num_trials=2, **few), task, None).trials
+    assert [step for step, _ in first.losses] == [4, 5] and first.epochs[0].step == 5
+    assert abs(first.losses[0][1] - other.losses[0][1]) > 1e-6
     assert [report[:-1] for report in reports] == [
         (("mlflow",), "trackers.json", seed, f"seed {seed}") for seed in (1, 2)]
-    dev = {"dev/accuracy": first.scores["dev"]["accuracy"]}
     *losses, (step, scores) = reports[0][-1]
-    assert losses == [(4, {"train/loss": pytest.approx(first.losses[0][1])}),
-                      (5, {"train/loss": pytest.approx(first.losses[1][1])})]
-    assert step == 5 and scores.items() >= dev.items()
+    assert losses == [(step, {"train/loss": pytest.approx(loss)}) for step, loss in first.losses]
+    assert step == 5 and scores["dev/accuracy"] == first.scores["dev"]["accuracy"]
+    capsys.readouterr()
+    monkeypatch.setattr(loop._Progress, "is_line_due", lambda self: True)
+    again, = loop.train(run_of(tmp_path / "b", **few), task, None).trials
+    assert capsys.readouterr().out.count("  step ") == 5
+    assert again.losses == tuple((step, pytest.approx(loss, rel=1e-4))
+                                 for step, loss in first.losses)
 
 
 def test_a_trial_without_progress_stops_and_keeps_its_best_epoch(tmp_path, capsys):
@@ -149,7 +141,7 @@ def test_a_trial_without_progress_stops_and_keeps_its_best_epoch(tmp_path, capsy
         assert all(equal) is (name == "encoder")  # The whole encoder is frozen.
 
 
-def test_an_extension_that_was_stopped_can_be_given_up(tmp_path, monkeypatch):
+def test_an_extension_continues_the_count_of_steps_or_can_be_given_up(tmp_path, monkeypatch):
     task, run = task_of(16, lengths=(3,)), run_of(tmp_path, training__num_train_epochs=1)
     finished = loop.train(run, task, None)
 
@@ -161,20 +153,15 @@ def test_an_extension_that_was_stopped_can_be_given_up(tmp_path, monkeypatch):
         loop.train(run_of(tmp_path, training__num_train_epochs=2), task, None)
     assert loop.train(run, task, None) == finished
     assert read_identity(tmp_path)["training.num_train_epochs"] == 1
-
-
-def test_an_extension_continues_the_count_of_steps(tmp_path):
-    task = task_of(16, lengths=(3,))
-    first, = loop.train(run_of(tmp_path, training__num_train_epochs=2), task, None).trials
-    longer = run_of(tmp_path, training__num_train_epochs=3, training__keep_best=False)
-    trial, = loop.train(longer, task, None).trials
-    assert trial.epochs[:2] == first.epochs and trial.losses[:len(first.losses)] == first.losses
-    assert [epoch.step for epoch in trial.epochs] == [2, 4, 6] and trial.losses[-1][0] == 6
+    longer = run_of(tmp_path, training__num_train_epochs=2, training__keep_best=False)
+    (first,), (trial,) = finished.trials, loop.train(longer, task, None).trials
+    assert trial.epochs[:1] == first.epochs and trial.losses[:len(first.losses)] == first.losses
+    assert [epoch.step for epoch in trial.epochs] == [2, 4] and trial.losses[-1][0] == 4
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_with_a_fix(tmp_path, monkeypatch):
     loss = WeightedMean(tf.constant(np.nan), tf.constant(1.0))
     monkeypatch.setattr(
         loop, "compile_train_step", lambda *_, **__: lambda length, batch: {"loss": loss})
-    with pytest.raises(UserError, match="not finite in epoch 1. Try a lower --learning_rate"):
+    with refused("not finite in epoch 1.*--learning_rate"):
         loop.train(run_of(tmp_path), task_of(8), None)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from electra_tf.config.finetuning import FinetuningConfig
-from electra_tf.core.errors import UserError
 from electra_tf.finetuning import predict
 from electra_tf.finetuning.outputs import mistakes, submission_files
 from electra_tf.finetuning.predict import require_writable
 from electra_tf.tasks.kinds.base import Scored, Split, json_lines
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaggedExample, TaskSpec
+from tests.support.refusals import refused
 
 CLASSES = [{"key": "0", "texts": ["a\tb"], "prediction": "1", "probability": 0.75,
             "probabilities": {"0": 0.25, "1": 0.75}},
@@ -56,14 +56,14 @@ def test_an_output_that_cannot_be_written_is_found_first(tmp_path):
     (tmp_path / "hard.tsv").hardlink_to(source)
     (tmp_path / "directory.tsv").mkdir()
     for name in ("in.tsv", "link.tsv", "hard.tsv"):
-        with pytest.raises(UserError, match="is --input; name another file"):
+        with refused("is --input; name another file"):
             require_writable(tmp_path / name, source, overwrite=True)
     output.write_text("before")
     for target, overwrite, message in (
             (tmp_path / "directory.tsv", True, "exists; name another file, or give --overwrite"),
             (tmp_path / "nowhere" / "out.tsv", False, r"cannot write .*nowhere/out\.tsv: No such"),
             (output, False, r"out\.tsv exists")):
-        with pytest.raises(UserError, match=message):
+        with refused(message):
             require_writable(target, source, overwrite=overwrite)
     require_writable(output, source, overwrite=True)
     require_writable(tmp_path / "new.tsv", source, overwrite=False)
@@ -72,12 +72,12 @@ def test_an_output_that_cannot_be_written_is_found_first(tmp_path):
 
 
 @pytest.mark.parametrize(("suffix", "labels"), [
-    (".jsonl", (None, None, None)), (".tsv", (None, None, None)), (".txt", (None, None, None)),
-    (".tsv", ("O", "O", "O")), (".tsv", ("O", None, "O"))])
+    (".jsonl", "---"), (".tsv", "---"), (".txt", "---"), (".tsv", "OOO"), (".tsv", "O-O")])
 def test_predictions_in_parts_are_those_of_the_whole(monkeypatch, capsys, suffix, labels):
     """Every sentence begins with the same line, and the note on cut rows counts all parts."""
-    examples = [TaggedExample(key=str(number), words=("The", f"w{number}"), tags=label and (
-        label, label)) for number, label in enumerate(labels)]
+    examples = [TaggedExample(key=str(number), words=("The", f"w{number}"),
+                              tags=None if label == "-" else (label, label))
+                for number, label in enumerate(labels)]
 
     def records(part):
         return [{"key": example.key, "words": example.words, "prediction": ["O", "B-X"],
@@ -92,10 +92,10 @@ def test_predictions_in_parts_are_those_of_the_whole(monkeypatch, capsys, suffix
         scored=lambda split, show: Scored(records=records(split.rows), scores={}))
     form = {**KINDS[Kind.TAGGING].forms(run.spec), ".jsonl": json_lines}[suffix]
     monkeypatch.setattr(predict, "PART", 2)
-    known = collections.Counter(label is None for label in labels)
+    known = collections.Counter(label == "-" for label in labels)
     parts = list(predict._predicted(predictor, run, examples, known, form, suffix))
     assert "".join(parts) == form(records(examples))
-    assert len(parts) == (1 if None in labels and "O" in labels else 2)
+    assert len(parts) == (1 if len(known) == 2 else 2)
     assert capsys.readouterr().err == "note     3 cut\n"
 
 

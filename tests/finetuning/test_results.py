@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from electra_tf.core.errors import UserError
 from electra_tf.finetuning.results import Epoch, Results, Trial, glue_table
 from electra_tf.tasks.glue import TASKS
+from tests.support.refusals import refused
 
 
 def results(*trials, task="rte", kept=None):
@@ -50,7 +50,7 @@ def test_a_file_holds_all_results_as_strict_json(tmp_path):
     for damaged in (b"", b"[]", b'{"task": "rte"}', json.dumps(content | {"trials": []}).encode(),
                     json.dumps(content | {"metrics": ["mcc"]}).encode()):
         (tmp_path / "results.json").write_bytes(damaged)
-        with pytest.raises(UserError, match=r"results.json is damaged"):
+        with refused("results.json is damaged"):
             Results.load(tmp_path)
     assert Results.load(tmp_path / "nowhere") is None
 

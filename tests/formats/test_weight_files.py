@@ -14,7 +14,8 @@ from safetensors.numpy import load_file, save_file
 
 from electra_tf.formats import pretrained
 from electra_tf.formats.hugging_face_weights import read_weights
-from tests.formats.hugging_face_files import (
+from tests.support import tiny_networks
+from tests.support.hugging_face_files import (
     INDEX,
     SHARDS,
     change_json,
@@ -22,7 +23,6 @@ from tests.formats.hugging_face_files import (
     split_weights,
     use_keras,
 )
-from tests.support import tiny_networks
 from tests.support.refusals import refused
 
 
@@ -61,22 +61,16 @@ def test_position_ids_are_left_out_if_they_count_from_0(pair, checkpoint):
         pretrained.read(pair)
 
 
-def test_shards_are_read_by_their_index(pair, checkpoint):
-    for network in ("discriminator", "generator"):
-        split_weights(pair / network)
-    tiny_networks.require_equal_weights(pretrained.read(pair), checkpoint)
-
-
 @pytest.mark.parametrize(("change", "words"), [
     (lambda path: (path / SHARDS[1]).unlink(), SHARDS[1]),
     (lambda path: (path / "model-00009-of-00009.safetensors").write_bytes(b""), "00009-of-00009"),
     (lambda path: (path / INDEX).unlink(), "holds none of model.safetensors, .*index.json"),
     (lambda path: change_json(path / INDEX, weight_map={"a": "../other.safetensors"}), "other"),
     (lambda path: change_json(path / INDEX, weight_map=["a"]), "'weight_map' must be"),
-    (lambda path: change_weights_of(path / SHARDS[0]), "two different weights"),
-])
-def test_missing_and_extra_shards_are_named(pair, change, words):
+    (lambda path: change_weights_of(path / SHARDS[0]), "two different weights")])
+def test_missing_and_extra_shards_are_named(pair, checkpoint, change, words):
     split_weights(pair / "discriminator")
+    tiny_networks.require_equal_weights(pretrained.read(pair), checkpoint)
     change(pair / "discriminator")
     with refused(words):
         pretrained.read(pair)
@@ -107,17 +101,8 @@ def keras(checkpoint, pair):
     return pair
 
 
-def test_unknown_weights_of_keras_are_named_with_their_file(keras):
-    with h5py.File(keras / "discriminator" / "tf_model.h5", "a") as file:
-        group = file["electra"]
-        name = "tf_electra_for_pre_training/electra/encoder/adapter/dense/bias:0"
-        group.create_dataset(name, data=np.zeros(3, np.float32))
-        group.attrs["weight_names"] = [*group.attrs["weight_names"], name]
-    with refused("tf_model.h5 has 1 unexpected weights: electra.encoder.adapter.dense.bias"):
-        pretrained.read(keras)
-
-
-def test_copies_of_a_weight_in_a_file_of_keras_must_be_equal(checkpoint, keras):
+def test_copies_of_a_weight_in_a_file_of_keras_must_be_equal_and_all_weights_known(
+        checkpoint, keras):
     tiny_networks.require_equal_weights(pretrained.read(keras), checkpoint)
     with h5py.File(keras / "generator" / "tf_model.h5", "a") as file:
         group = file["generator_lm_head"]
@@ -125,6 +110,13 @@ def test_copies_of_a_weight_in_a_file_of_keras_must_be_equal(checkpoint, keras):
         group[name][0, 0] += 1.0
     with refused("two different weights 'electra.embeddings.word_embeddings.weight'"):
         pretrained.read(keras)
+    with h5py.File(keras / "discriminator" / "tf_model.h5", "a") as file:
+        group = file["electra"]
+        name = "tf_electra_for_pre_training/electra/encoder/adapter/dense/bias:0"
+        group.create_dataset(name, data=np.zeros(3, np.float32))
+        group.attrs["weight_names"] = [*group.attrs["weight_names"], name]
+    with refused("tf_model.h5 has 1 unexpected weights: electra.encoder.adapter.dense.bias"):
+        pretrained.read(keras / "discriminator")
 
 
 @pytest.mark.parametrize("length", [0, 4000])

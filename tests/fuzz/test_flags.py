@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from electra_tf.core.errors import one_line
 from electra_tf.finetuning import command as finetuning_command
 from electra_tf.pretraining import command as pretraining_command
-from tests.fuzz.mutations import HOSTILE_TEXT
 from tests.support import command_flags
 from tests.support.attempts import REFUSED, attempt, cases, require_readable, tally
+from tests.support.mutations import HOSTILE_TEXT
 
 PROGRAMS = {"run_pretraining": pretraining_command, "run_finetuning": finetuning_command}
 ABSENT = "nowhere/at/all"

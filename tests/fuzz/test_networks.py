@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
-from tests.fuzz.mutations import bytes_changed, json_changed
 from tests.support import tiny_encoder, tiny_networks
 from tests.support.attempts import REFUSED, attempt, cases
+from tests.support.mutations import bytes_changed, json_changed
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,9 @@ from electra_tf.data import manifest, shards
 from electra_tf.finetuning.results import Epoch, Results, Trial
 from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
 from electra_tf.tasks.task import Kind, TaskSpec
-from tests.fuzz.mutations import json_changed, json_lines_changed
 from tests.support import tiny_records, tiny_run
 from tests.support.attempts import REFUSED, attempt, cases
+from tests.support.mutations import json_changed, json_lines_changed
 
 
 def exact(tree):

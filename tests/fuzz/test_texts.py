@@ -23,9 +23,9 @@ from electra_tf.tasks.column_files import read_columns
 from electra_tf.tasks.question_files import read_questions
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests.fuzz import mutations
-from tests.fuzz.mutations import HOSTILE_TEXT, bytes_changed, json_changed
+from tests.support import mutations
 from tests.support.attempts import REFUSED, attempt, cases
+from tests.support.mutations import HOSTILE_TEXT, bytes_changed, json_changed
 
 CONTEXT = "Denver beat Carolina 24–10 in 2016."
 QUESTIONS = [

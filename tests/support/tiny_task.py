@@ -13,7 +13,7 @@ from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 SETTINGS = {
     "model.vocab_size": 40, "model.embedding_size": 16, "model.hidden_size": 32,
-    "model.num_layers": 2, "model.num_heads": 2, "model.intermediate_size": 64,
+    "model.num_layers": 1, "model.num_heads": 2, "model.intermediate_size": 64,
     "model.max_position_embeddings": 32, "task.max_seq_length": 32,
     "training.train_batch_size": 8, "training.num_train_epochs": 20,
     "training.precision": "float32", "optimizer.learning_rate": 2e-3,

@@ -96,11 +96,6 @@ def squad(gold):
         for key, texts in gold.items()]}]}]
 
 
-def exact_and_f1(gold, predicted):
-    scores = answer_scores({"q": gold}, {"q": predicted})
-    return scores["exact_match"], scores["f1"]
-
-
 @pytest.mark.parametrize(("gold", "predicted", "exact", "f1"), [
     (["The Denver Broncos!"], "denver  broncos", 1, 1), (["24-10"], "2410", 1, 1),
     (["Denver Broncos"], "Broncos", 0, 2 * 1 * 0.5 / 1.5),  # Precision 1, recall 1/2.
@@ -110,16 +105,11 @@ def exact_and_f1(gold, predicted):
     (["The", "Beatles"], "the", 0, 0), (["The"], "a", 1, 1),
     (["The\xa0dog"], "dog", 1, 1), (["state-of-the-art"], "state of art", 0, 0)])
 def test_answers_score_as_with_the_official_script(gold, predicted, exact, f1):
-    assert exact_and_f1(gold, predicted) == pytest.approx((exact, f1))
-
-
-def test_answered_questions_score_as_in_squad_1():
-    for gold, prediction in (
-            (["the Beatles", "Beatles"], "The Beatles!"), (["x"], ""),
-            (["in 1999", "1999"], "1999 or so"), (["a b c"], "b d")):
-        expected = squad_evaluate_v1_1.evaluate(squad({"q": gold}), {"q": prediction})
-        assert exact_and_f1(gold, prediction) == pytest.approx(
-            (expected["exact_match"], expected["final_f1"]))
+    scores = answer_scores({"q": gold}, {"q": predicted})
+    assert (scores["exact_match"], scores["f1"]) == pytest.approx((exact, f1))
+    if gold and predicted not in ("the", "a"):  # Version 1.1 has no answers without words.
+        official = squad_evaluate_v1_1.evaluate(squad({"q": gold}), {"q": predicted})
+        assert (official["exact_match"], official["final_f1"]) == pytest.approx((exact, f1))
 
 
 def test_scores_and_threshold_equal_model_gardens_on_many_predictions():
