@@ -19,9 +19,10 @@ def assert_same(row, other):
 
 def test_examples_that_are_cut_are_counted_in_one_warning(task_directories, recwarn):
     classifier = electra_tf.load_task(task_directories[Kind.CLASSIFICATION])
+    assert classifier.predict([]) == []
     classifier.predict(["the chef", "chef " * 90, "chef " * 99])
-    (warning,) = recwarn
-    assert classifier.predict([]) == [] and warning.filename == __file__ and re.fullmatch(
+    (warning,) = (one for one in recwarn if one.category is UserWarning)
+    assert warning.filename == __file__ and re.fullmatch(
         r"2 of 3 rows are longer than --max_seq_length=\d+ tokens and were cut \(longest: 101\)",
         str(warning.message))
 

@@ -130,7 +130,7 @@ def test_a_teachers_labels_are_matched_by_name(form, tmp_path, capsys):
 
 def test_a_student_learns_the_teachers_probabilities_without_labels(teacher, tmp_path, capsys):
     run = distillation.with_teacher(run_of(
-        tmp_path, distillation_weight=1.0, num_train_epochs=60, num_trials=1,
+        tmp_path, distillation_weight=1.0, num_train_epochs=40, num_trials=1,
         distillation_hidden_weight=0.1), teacher)
     loop.train(run, task_of(3, unlabelled=[
         dataclasses.replace(example, label=None) for example in EXAMPLES[3:]]), None)

@@ -55,16 +55,13 @@ def test_an_output_that_cannot_be_written_is_found_first(tmp_path):
     (tmp_path / "link.tsv").symlink_to(source)
     (tmp_path / "hard.tsv").hardlink_to(source)
     (tmp_path / "directory.tsv").mkdir()
-    for name in ("in.tsv", "link.tsv", "hard.tsv"):
-        with refused("is --input; name another file"):
-            require_writable(tmp_path / name, source, overwrite=True)
     output.write_text("before")
-    for target, overwrite, message in (
-            (tmp_path / "directory.tsv", True, "exists; name another file, or give --overwrite"),
-            (tmp_path / "nowhere" / "out.tsv", False, r"cannot write .*nowhere/out\.tsv: No such"),
-            (output, False, r"out\.tsv exists")):
+    for name, overwrite, message in (
+            *((name, True, "is --input") for name in ("in.tsv", "link.tsv", "hard.tsv")),
+            ("directory.tsv", True, "exists; .*--over"), ("out.tsv", False, r"out\.tsv exists"),
+            ("nowhere/out.tsv", False, r"nowhere/out\.tsv: No such")):
         with refused(message):
-            require_writable(target, source, overwrite=overwrite)
+            require_writable(tmp_path / name, source, overwrite=overwrite)
     require_writable(output, source, overwrite=True)
     require_writable(tmp_path / "new.tsv", source, overwrite=False)
     assert output.read_text() == "before" and source.read_text() == "text\nx\n"

@@ -57,8 +57,7 @@ def test_a_grid_resumes_and_keeps_the_settings_of_the_best_trial(trained, tmp_pa
         loop.train(run, TASK, None)
     queue += [(0.6,), (0.5,), (0.8,), (0.4,), (0.6,)]
     results = loop.train(run, TASK, None)
-    combinations = [{RATE: rate, HIDDEN: hidden}
-                    for rate in GRID[RATE] for hidden in GRID[HIDDEN]]
+    combinations = [{RATE: rate, HIDDEN: hidden} for rate in GRID[RATE] for hidden in GRID[HIDDEN]]
     assert [dict(trial.changes) for trial in results.trials] == 2 * combinations
     assert [trial.seed for trial in results.trials] == [1] * 4 + [2] * 4
     assert [run.config.optimizer.learning_rate for run, *_ in calls[:4]] == 2 * [1e-3] + 2 * [3e-3]

@@ -14,13 +14,7 @@ from electra_tf.core import hub, storage
 from electra_tf.core.command_line import pip_install
 from electra_tf.formats import pretrained
 from tests.support import hub_server, tiny_networks
-from tests.support.hugging_face_files import (
-    INDEX,
-    SHARDS,
-    change_json,
-    split_weights,
-    use_keras,
-)
+from tests.support.hugging_face_files import INDEX, SHARDS, change_json, split_weights, use_keras
 from tests.support.refusals import refused
 
 SMALL = "google/electra-small-discriminator"

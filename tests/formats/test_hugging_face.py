@@ -20,8 +20,7 @@ from tests.support.hugging_face_files import change_json, change_weights
 from tests.support.refusals import refused
 from tests.support.tiny_networks import NO_ANSWERABILITY, finetuned
 
-NAMES = json.loads(
-    (Path(__file__).parent / "golden" / "transformers_5.23_names.json").read_text())
+NAMES = json.loads((Path(__file__).parent / "golden" / "transformers_5.23_names.json").read_text())
 """Parameters and shapes of five architectures, of the tiny sizes, as transformers lists them."""
 
 
@@ -141,8 +140,7 @@ def test_max_seq_length_is_the_tokenizers_or_the_encoders(checkpoint, tmp_path, 
      ["text_1", "text_2"]), ({}, ["text"])])
 def test_config_json_says_that_a_model_reads_pairs(checkpoint, tmp_path, capsys, entries, columns):
     labels = ("no", "yes") if "id2label" in entries else ("no",)
-    model = finetuned(checkpoint, Kind.CLASSIFICATION, labels, {
-        "hidden": 32, "dense": len(labels)})
+    model = finetuned(checkpoint, Kind.CLASSIFICATION, labels, {"hidden": 32, "dense": len(labels)})
     model = dataclasses.replace(model, source=f"{entries}")
     pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
     change_json(tmp_path / "out" / "config.json", **{

@@ -50,8 +50,7 @@ def directory(tmp_path):
     ("tokenizer", {"added_tokens": [{"id": 11, "content": "[E1]", "single_word": True}]},
      "\"single_word\": false"),
     ("tokenizer", {"added_tokens": [{"id": 5, "content": "the", "special": True}]},
-     "'the' .*\"normalized\": true"),
-    (None, {}, "PreTrainedTokenizerFast needs tokenizer.json")])
+     "'the' .*\"normalized\": true"), (None, {}, "PreTrainedTokenizerFast needs tokenizer.json")])
 def test_what_gives_other_ids_is_refused_by_name(directory, file, entries, words):
     if file is None:
         (directory / "tokenizer.json").unlink()

@@ -37,8 +37,7 @@ def test_every_format_returns_the_networks_that_were_written(tmp_path, form, tyi
 def test_heads_of_a_wide_generator_and_an_encoder_alone_are_kept_or_refused(tmp_path, form):
     checkpoint = tiny_networks.pretrained(model__generator_width=1.0)
     assert checkpoint.model.generator.num_heads == 2  # Of 16 units.
-    alone = tiny_networks.without(
-        tiny_networks.pretrained(), "generator", "discriminator")
+    alone = tiny_networks.without(tiny_networks.pretrained(), "generator", "discriminator")
     pretrained.write(alone, tmp_path / "alone", form)
     tiny_networks.require_equal_weights(pretrained.read(tmp_path / "alone"), alone)
     if form is Format.GOOGLE:

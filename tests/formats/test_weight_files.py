@@ -55,8 +55,7 @@ def test_position_ids_are_left_out_if_they_count_from_0(pair, checkpoint):
     name = "electra.embeddings.position_ids"
     change_weights(pair / "discriminator", lambda weights: weights | {name: np.arange(32)[None]})
     tiny_networks.require_equal_weights(pretrained.read(pair), checkpoint)
-    change_weights(pair / "discriminator", lambda weights: weights | {
-        name: np.arange(2, 34)[None]})
+    change_weights(pair / "discriminator", lambda weights: weights | {name: np.arange(2, 34)[None]})
     with refused(name):
         pretrained.read(pair)
 

@@ -47,8 +47,7 @@ def trained(model):
 @pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
 @hypothesis.given(data=st.data())
 @cases(0.4)
-def test_a_changed_config_is_refused_or_changes_training_alone(
-        checkpoint, pair, name, data):
+def test_a_changed_config_is_refused_or_changes_training_alone(checkpoint, pair, name, data):
     path = pair / "discriminator" / name
     content = data.draw(json_changed(json.loads(path.read_bytes())))
     result = read_changed(f"Hugging Face's {name}", pair, path, content)
@@ -88,8 +87,7 @@ def tensors_changed(draw, content):
 
 @hypothesis.given(data=st.data())
 @cases(0.5)
-def test_changed_safetensors_are_refused_or_read_as_finite_numbers(
-        checkpoint, pair, data):
+def test_changed_safetensors_are_refused_or_read_as_finite_numbers(checkpoint, pair, data):
     path = pair / "discriminator" / "model.safetensors"
     content = data.draw(tensors_changed(path.read_bytes()))
     result = read_changed("model.safetensors", pair, path, content)

@@ -71,8 +71,7 @@ def test_the_diagnostic_set_may_lie_beside_the_tasks(tmp_path, file):
     ("mnli", "test_matched", ["neutral"], "MNLI-m.tsv", ["neutral"]),
     ("mnli", "test_mismatched", ["neutral"], "MNLI-mm.tsv", ["neutral"]),
     ("mnli", "diagnostic", ["neutral"], "AX.tsv", ["neutral"])])
-def test_predictions_are_written_as_the_server_reads_them(
-        name, split, predictions, file, written):
+def test_predictions_are_written_as_the_server_reads_them(name, split, predictions, file, written):
     records = [{"key": str(key), "prediction": value} for key, value in enumerate(predictions)]
     assert glue.submission(glue.TASKS[name], split, records) == (
         file, "index\tprediction\n" + "".join(map("{}\t{}\n".format, range(9), written)))

@@ -190,8 +190,7 @@ def test_labels_of_pairs_are_refused_unless_all_are_equal(tmp_path, name):
 
 @pytest.mark.parametrize(("arguments", "words"), [
     ({"train": "a\tb\tscore\nx\ty\t0\nz\tw\t5\n", "texts": ("a", "b"), "label": "score"},
-     "without the column 'score'"),
-    ({"train": PAIRS, "texts": ("a", "b", "c")}, "no column 'c'"),
+     "without the column 'score'"), ({"train": PAIRS, "texts": ("a", "b", "c")}, "no column 'c'"),
     ({"train": "a\tb\tc\nx\ty\n", "texts": ("a", "b", "c")}, "train.tsv:2: 2 columns, but 3"),
     ({"train": PAIRS, "texts": ("a", "b", "c", "d")}, "two or three"),
     ({"train": "text\nx\nx\n"}, "two different rows"),

@@ -192,13 +192,6 @@ def test_labels_that_the_task_lacks_count_as_missed_and_affect_no_other_score():
         "f1_macro": metrics.f1_score(truth, predicted, average="macro", zero_division=0),
         "roc_auc_macro": metrics.roc_auc_score(user_files, probabilities, average="macro"),
         "average_precision_macro": metrics.average_precision_score(user_files, probabilities)})
-    # Of three texts each has the first label and a new one.
-    truth, probabilities = np.array([[1, 0, 1]] * 3, bool), np.array([[0.9, 0.4]] * 3)
-    assert best_threshold(truth, probabilities) == pytest.approx(0.65)
-    assert set_scores(truth, probabilities, 0.65)["f1_micro"] == pytest.approx(2 / 3)
-    assert best_threshold(np.array([[0, 0, 1]] * 3, bool), probabilities) == 0.5
-
-
 def test_the_baseline_is_the_constant_set_with_the_best_micro_f1():
     # Of 4 texts, 4 have a, 2 b, 1 c: micro F1 of a 8 / 11, of a and b 12 / 15, of all 14 / 19.
     train = examples(("a", "b", "c"), ("a", "b"), ("a",), ("a",))
