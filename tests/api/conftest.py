@@ -20,7 +20,7 @@ HEADS = {Kind.CLASSIFICATION: (("negative", "positive"), {"dense": 2}, {}),
 @pytest.fixture(scope="session")
 def checkpoint():
     return tiny_networks.pretrained(
-        Vocabulary((*SPECIAL_TOKENS, *WORDS)), model__generator_width=1.0)
+        Vocabulary((*SPECIAL_TOKENS, *WORDS)), model__generator_width=1.0, model__num_layers=1)
 
 
 @pytest.fixture(scope="session")

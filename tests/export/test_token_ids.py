@@ -111,7 +111,7 @@ def test_one_row_of_a_fixed_length_is_padded_by_the_caller(tmp_path, capsys):
 @pytest.mark.slow
 def test_quantized_weights_of_tflite_are_smaller(tmp_path):
     # Tensors of fewer than 1,024 weights stay as they are.
-    model = Example(Kind.CLASSIFICATION, model__hidden_size=64, model__num_layers=1)
+    model = Example(Kind.CLASSIFICATION, model__hidden_size=128, model__num_layers=1)
     exact = 4 * sum(variable.shape.num_elements() for variable in model.model.variables)
     for quantization, share in (("float16", 0.7), ("dynamic_int8", 0.8)):
         in_tflite(model.servable, tmp_path, quantization)

@@ -24,6 +24,16 @@ NAMES = json.loads((Path(__file__).parent / "golden" / "transformers_5.23_names.
 """Parameters and shapes of five architectures, of the tiny sizes, as transformers lists them."""
 
 
+CLASSES = Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2}
+
+
+def written(checkpoint, tmp_path, *head, **changes):
+    """Returns a fine-tuned model, and the directory in which it is written."""
+    model = dataclasses.replace(finetuned(checkpoint, *head), **changes)
+    pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    return model, tmp_path / "out"
+
+
 def shapes_of(directory):
     return {name: list(value.shape)
             for name, value in load_file(directory / "model.safetensors").items()}
@@ -101,30 +111,25 @@ def test_heads_that_transformers_does_not_have_are_refused(checkpoint, tmp_path)
 
 
 def test_classes_are_written_as_words_and_read_as_the_tasks_labels(checkpoint, tmp_path):
-    model = finetuned(checkpoint, Kind.CLASSIFICATION, ("0", "1"), {"hidden": 32, "dense": 2})
-    model = dataclasses.replace(model, task=glue.TASKS["cola"].spec.to_dict())
-    pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
-    path = tmp_path / "out" / "config.json"
-    config = json.loads(path.read_text())
+    model, path = written(checkpoint, tmp_path, *CLASSES, task=glue.TASKS["cola"].spec.to_dict())
+    config = json.loads((path / "config.json").read_text())
     assert config["id2label"] == {"0": "unacceptable", "1": "acceptable"}
     assert config["label2id"] == {"unacceptable": 0, "acceptable": 1}
-    assert pretrained.read(tmp_path / "out").task == model.task
-    change_json(path, finetuning_task=None)
-    spec = TaskSpec.from_dict(pretrained.read(tmp_path / "out").task, "out")
+    assert pretrained.read(path).task == model.task
+    change_json(path / "config.json", finetuning_task=None)
+    spec = TaskSpec.from_dict(pretrained.read(path).task, "out")
     assert (spec.name, spec.labels) == ("classification", ("unacceptable", "acceptable"))
 
 
 @pytest.mark.parametrize(("entry", "length"), [
     (24, 24), (512, 32), (int(1e30), 32), (None, 32), (1e30, 32)])
 def test_max_seq_length_is_the_tokenizers_or_the_encoders(checkpoint, tmp_path, entry, length):
-    model = finetuned(checkpoint, Kind.TAGGING, ("B-X", "O"), {"dense": 2})
-    pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
-    path = tmp_path / "out" / "tokenizer_config.json"
-    change_json(path, model_max_length=entry)
-    assert pretrained.read(path.parent).task_settings["task.max_seq_length"] == length
-    change_json(path, model_max_length="24")
+    _, path = written(checkpoint, tmp_path, *CLASSES)
+    change_json(path / "tokenizer_config.json", model_max_length=entry)
+    assert pretrained.read(path).task_settings["task.max_seq_length"] == length
+    change_json(path / "tokenizer_config.json", model_max_length="24")
     with refused("json: 'model_max_length' must be a "):
-        pretrained.read(path.parent)
+        pretrained.read(path)
 
 
 @pytest.mark.parametrize(("entries", "columns"), [
@@ -140,24 +145,21 @@ def test_max_seq_length_is_the_tokenizers_or_the_encoders(checkpoint, tmp_path, 
      ["text_1", "text_2"]), ({}, ["text"])])
 def test_config_json_says_that_a_model_reads_pairs(checkpoint, tmp_path, capsys, entries, columns):
     labels = ("no", "yes") if "id2label" in entries else ("no",)
-    model = finetuned(checkpoint, Kind.CLASSIFICATION, labels, {"hidden": 32, "dense": len(labels)})
-    model = dataclasses.replace(model, source=f"{entries}")
-    pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
-    change_json(tmp_path / "out" / "config.json", **{
+    _, path = written(checkpoint, tmp_path, Kind.CLASSIFICATION, labels, {
+        "hidden": 32, "dense": len(labels)}, source=f"{entries}")
+    change_json(path / "config.json", **{
         "electra_tf": None, "finetuning_task": None, "id2label": {"0": "no"},
         "label2id": None} | entries)
-    read = pretrained.read(tmp_path / "out")
-    assert read.task["task_texts"] == columns
+    assert pretrained.read(path).task["task_texts"] == columns
     assert ("--text_columns=text,text_pair" in capsys.readouterr().err) == (columns == ["text"])
-    (tmp_path / "out" / "modules.json").write_text(
+    (path / "modules.json").write_text(
         '[{"path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]')
-    assert len(pretrained.read(tmp_path / "out").task["task_texts"]) == 2  # A CrossEncoder.
+    assert len(pretrained.read(path).task["task_texts"]) == 2  # A CrossEncoder.
 
 
 def test_columns_of_pairs_are_kept_by_every_conversion(checkpoint, tmp_path, capsys):
-    model = finetuned(checkpoint, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2})
-    pretrained.write(model, tmp_path / "out", Format.HUGGING_FACE)
-    pairs = pretrained.read(tmp_path / "out", text_columns=["a", "b"])
+    _, out = written(checkpoint, tmp_path, *CLASSES)
+    pairs = pretrained.read(out, text_columns=["a", "b"])
     pretrained.write(pairs, tmp_path / "pairs", Format.HUGGING_FACE)
     pretrained.write(pairs, tmp_path / "run", Format.RUN)
     for path in (tmp_path / "pairs", tmp_path / "run"):
@@ -165,11 +167,11 @@ def test_columns_of_pairs_are_kept_by_every_conversion(checkpoint, tmp_path, cap
         assert read.task == pairs.task
         assert servable.build(read).columns == ("a", "b")
     assert capsys.readouterr().err == ""
-    with refused("takes one column, or two .* Received: 'a,b,c'"):
-        pretrained.read(tmp_path / "out", text_columns=["a", "b", "c"])
+    with refused("takes one column, or two .* 'a,b,c'"):
+        pretrained.read(out, text_columns=["a", "b", "c"])
     pretrained.write(checkpoint, tmp_path / "both", Format.HUGGING_FACE)
     for path in (tmp_path / "both", tmp_path / "run"):
-        with refused("no fine-tuned model in Hugging Face's format; leave out --text_columns=a,b"):
+        with refused("leave out --text_columns=a,b"):
             pretrained.read(path, text_columns=["a", "b"])
 
 
@@ -241,8 +243,7 @@ def test_id2label_alone_gives_the_labels_and_encoders_need_none(
     """The labels are those of pipelines of transformers 5.23."""
     kind, outputs, head = (Kind.TAGGING, 3, {}) if "architectures" in entries else (
         Kind.CLASSIFICATION, 2, {"hidden": 32})
-    model = finetuned(checkpoint, kind, tuple("abc"[:outputs]), head | {"dense": outputs})
-    pretrained.write(model, path := tmp_path / "out", Format.HUGGING_FACE)
+    _, path = written(checkpoint, tmp_path, kind, tuple("abc"[:outputs]), head | {"dense": outputs})
     change_json(path / "config.json", label2id=None, electra_tf=None, finetuning_task=None)
     change_json(path / "config.json", **entries)
     for options in ({"encoder_only": True}, {"with_task": False}):

@@ -38,7 +38,8 @@ class Example:
         self.spec = TaskSpec(name=str(kind), kind=kind, **SPECS[kind])
         self.config = override(FinetuningConfig(), {
             "model.vocab_size": VOCABULARY.size, "model.embedding_size": 8,
-            "model.hidden_size": 16, "model.num_layers": 2, "model.num_heads": 2,
+            "model.hidden_size": 16, "model.num_heads": 2,
+            "model.num_layers": 1 + (kind is Kind.CLASSIFICATION),
             "model.intermediate_size": 32, "model.max_position_embeddings": 16,
             "task.max_seq_length": 12, "task.max_query_length": 4, "task.beam_size": 5,
             "runtime.eval_batch_size": 4} | (
