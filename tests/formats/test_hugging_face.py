@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from safetensors.numpy import load_file
 from scipy import special
 
@@ -53,7 +52,7 @@ def test_names_and_shapes_are_those_of_transformers(pair, network):
     (Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3}, {}),
     (Kind.QUESTION_ANSWERING, (), {"dense": 1, "dense_1": 1}, {
         **NO_ANSWERABILITY, "task.doc_stride": 4, "task.max_query_length": 6})])
-def test_a_fine_tuned_model_has_the_names_of_transformers_and_keeps_its_settings_and_answers(
+def test_a_fine_tuned_model_has_the_names_of_transformers_and_keeps_its_settings(
         tmp_path, capsys, kind, labels, head, settings):
     checkpoint = tiny_networks.pretrained(
         model__hidden_dropout=0.2, model__attention_dropout=0.05, model__initializer_range=0.03)
@@ -76,12 +75,6 @@ def test_a_fine_tuned_model_has_the_names_of_transformers_and_keeps_its_settings
     assert (source.model.discriminator, source.task) == (model.model.discriminator, model.task)
     assert hugging_face_heads.task_config(source) == hugging_face_heads.task_config(model)
     assert source.task_settings["training.precision"] == "float32"
-    if kind is not Kind.MULTILABEL:
-        texts = [tf.constant([" ".join(tiny_networks.VOCABULARY.tokens[5:35])])] * (
-            2 if kind is Kind.QUESTION_ANSWERING else 1)
-        expected = servable.build(model).answer(*texts)
-        for name, value in servable.build(source).answer(*texts).items():
-            np.testing.assert_array_equal(value, expected[name])
 
 
 @pytest.mark.parametrize(("kind", "labels", "more"), [
