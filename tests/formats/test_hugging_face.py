@@ -72,7 +72,7 @@ def test_a_fine_tuned_model_has_the_names_of_transformers_and_keeps_its_settings
     if head == {"dense": 2}:  # It gets a hidden layer.
         return
     tiny_networks.require_equal_weights(source, model)
-    assert (source.model.discriminator, source.task) == (model.model.discriminator, model.task)
+    assert (source.config.discriminator, source.task) == (model.config.discriminator, model.task)
     assert hugging_face_heads.task_config(source) == hugging_face_heads.task_config(model)
     assert source.task_settings["training.precision"] == "float32"
 

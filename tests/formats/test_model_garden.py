@@ -72,7 +72,7 @@ def test_encoders_restore_every_weight(tmp_path):
     alone = tiny_networks.without(checkpoint, "generator")
     for name, written in (("pair", checkpoint), ("alone", alone)):
         pretrained.write(written, tmp_path / name, Format.MODEL_GARDEN)
-        encoder = encoder_of(BertEncoderV2, checkpoint.model.discriminator)
+        encoder = encoder_of(BertEncoderV2, checkpoint.config.discriminator)
         encoder(INPUTS)
         restore(tmp_path / name, encoder=encoder).assert_existing_objects_matched()
         require_equal_outputs(checkpoint, encoder)

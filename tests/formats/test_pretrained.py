@@ -36,7 +36,7 @@ def test_every_format_returns_the_networks_that_were_written(tmp_path, form, tyi
 @pytest.mark.parametrize("form", list(Format))
 def test_heads_of_a_wide_generator_and_an_encoder_alone_are_kept_or_refused(tmp_path, form):
     checkpoint = tiny_networks.pretrained(model__generator_width=1.0)
-    assert checkpoint.model.generator.num_heads == 2  # Of 16 units.
+    assert checkpoint.config.generator.num_heads == 2  # Of 16 units.
     alone = tiny_networks.without(tiny_networks.pretrained(), "generator", "discriminator")
     pretrained.write(alone, tmp_path / "alone", form)
     tiny_networks.require_equal_weights(pretrained.read(tmp_path / "alone"), alone)
@@ -72,7 +72,7 @@ def test_a_checkpoint_of_google_bert_gives_its_encoder(tmp_path, capsys):
         "bert_model.ckpt", hidden_dropout_prob=0.3, hidden_act="gelu")
     loaded = pretrained.read(tmp_path / "out")
     assert loaded.weights.keys() == encoder.keys()
-    assert (loaded.model.num_heads, loaded.model.hidden_dropout) == (2, 0.3)
+    assert (loaded.config.num_heads, loaded.config.hidden_dropout) == (2, 0.3)
     assert "2 weights are not used: bert.pooler, cls.seq_relationship." in capsys.readouterr().err
 
 
@@ -101,7 +101,7 @@ def test_what_changes_googles_encoder_is_refused(checkpoint, tmp_path, more, con
 
 def test_a_google_checkpoint_without_its_config_or_damaged_is_refused(checkpoint, tmp_path):
     pretrained.write(checkpoint, out := tmp_path / "out", Format.GOOGLE)
-    assert pretrained.read(out, num_heads=4).model.num_heads == 4
+    assert pretrained.read(out, num_heads=4).config.num_heads == 4
     for content, words in ((b"{}", r"num_attention_heads of bert_config\.json"),
                            (b'{"num_attention_heads": 2, "hidden_act": "relu"}', "'hidden_act'"),
                            (None, "2 layers of 32 units.*convert_checkpoint .*--num_heads=HEADS")):
@@ -109,7 +109,7 @@ def test_a_google_checkpoint_without_its_config_or_damaged_is_refused(checkpoint
         path.unlink() if content is None else path.write_bytes(content)
         with refused(words):
             pretrained.read(out)
-    assert pretrained.read(out, num_heads=2).model.num_heads == 2
+    assert pretrained.read(out, num_heads=2).config.num_heads == 2
     data = out / "model.ckpt.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:5000])
     with refused("model.ckpt can't be read"):
