@@ -27,7 +27,7 @@ _RECEIPTS = ".finished-*.json"
 _MAX_BYTES = MIB  # Limit for reading a receipt or the state; each has about 1 KB.
 
 ShardResult = tuple[manifest.Shard, manifest.Counts, ReadingNotes]
-"""What `pipeline.build_shard` returns."""
+"""Shard, counts and notes of a unit of work, which `pipeline.build_shard` returns."""
 Identity = Mapping[str, Any]
 """Name -> value of all settings and inputs that determine the bytes of a build."""
 
