@@ -3,9 +3,9 @@
     python -m data_prep.build_vocab --input='corpus/*.txt' --output=vocab.txt --vocab_size=8000
 
 Hardware: any CPU. One core with AVX-512 counts the words of 104 MB of text (19.6 million words,
-219,000 different) in 20 s. Learning takes 10 s for 7 million words, and about 20 s for any larger
-text. Expect --vocab_size tokens, or a note that the text has fewer; the same text always gives the
-same vocabulary.
+219,000 different) in 20 s. It then learns 30,522 tokens in 11 s, or 8,192 in 10 s. Expect
+--vocab_size tokens, or a note that the text has fewer; the same text always gives the same
+vocabulary.
 """
 
 import dataclasses

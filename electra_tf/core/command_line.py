@@ -27,7 +27,7 @@ from electra_tf.core.setting_flags import display_value
 EXTRAS = {
     "apache_beam": "data", "datasketch": "data", "mwparserfromhell": "data", "pyarrow": "data",
     "zstandard": "data", "ai_edge_litert": "serving", "starlette": "serving", "uvicorn": "serving",
-    "onnx": "onnx", "onnxruntime": "onnx",
+    "onnx": "onnx", "onnxruntime": "onnx", "tokenizers": "onnx",
     "tensorflow_datasets": "tfds", "huggingface_hub": "hub", "official": "model-garden",
     "wandb": "wandb", "mlflow": "mlflow",
 }
