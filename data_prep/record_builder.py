@@ -61,7 +61,7 @@ def build_records(
         if revisions := source.revisions():
             identity["hub_revisions"] = ",".join(revisions)
         directory = RecordDirectory(output_dir)
-        if directory.claim(identity, overwrite):
+        if directory.open(identity, overwrite):
             return None
         # Hold out documents by their hashes, plan the cleaning, and build one shard per unit.
         text.save(output_dir / manifest.VOCABULARY_NAME)
@@ -142,7 +142,7 @@ class RecordDirectory:
 
     path: Path
 
-    def claim(self, identity: Identity, overwrite: bool) -> bool:
+    def open(self, identity: Identity, overwrite: bool) -> bool:
         """Prepares the directory for a build; returns True if it holds this build, finished.
 
         Raises `UserError` if it holds another build or damaged files.
@@ -156,8 +156,8 @@ class RecordDirectory:
             self._refuse_other(finished.settings, identity)
             manifest.verify_shards(self.path, finished, checksums=False)
             return True
-        if (claimed := self._claimed_for()) is not None:
-            self._refuse_other(claimed, identity)
+        if (existing := self._identity()) is not None:
+            self._refuse_other(existing, identity)
         elif any(self.path.glob(_SHARDS)):
             raise UserError(f"{self.path} holds shards of an unknown build; use another "
                             "--output_dir, or --overwrite to remove them.")
@@ -174,7 +174,7 @@ class RecordDirectory:
         Raises `UserError` if another build has the directory: a cluster's worker can still run
         when its build has ended.
         """
-        if self._claimed_for() != identity:
+        if self._identity() != identity:
             raise UserError(f"{self.path} was taken over by another build, or finished by another "
                             "process.")
         path = self.path / f".finished-{unit.name}.json"
@@ -192,7 +192,7 @@ class RecordDirectory:
         atomic_file.write_atomically(path, _json(dataclasses.asdict(receipt)))
         return result
 
-    def _claimed_for(self) -> Identity | None:
+    def _identity(self) -> Identity | None:
         """Returns the identity of the unfinished build; None if there is none."""
         path = self.path / _STATE_NAME
         if not path.exists():

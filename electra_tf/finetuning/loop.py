@@ -88,7 +88,7 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
     data = TrialData.encode(run, task, ALL if run.config.training.num_folds else None)
     identity, num_steps = (
         _identity(run, task, initial), run.config.num_train_steps(len(data.rows)))
-    with _claimed_directory(run, identity, initial, num_steps):
+    with _locked_directory(run, identity, initial, num_steps):
         results = _begin(run, task, initial, data, notes)
 
         # Seeds, folds and combinations of settings, one trial after the other.
@@ -277,9 +277,9 @@ def _identity(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> dic
 
 
 @contextlib.contextmanager
-def _claimed_directory(run: FinetuningRun, identity: Mapping[str, Any],
+def _locked_directory(run: FinetuningRun, identity: Mapping[str, Any],
                        initial: Checkpoint | None, num_steps: int) -> Iterator[None]:
-    """Claims the run's directory for this process; `Interrupted` says how many trials are kept."""
+    """Locks the run's directory for this process; `Interrupted` says how many trials are kept."""
     if initial is not None:
         run.build_model(0, initial)  # Refuses weights of another shape before it writes a file.
     results, replaced = None, tuple(run.grid)

@@ -73,7 +73,7 @@ class PretrainingObjective(Objective):
     """An `Objective` of pre-training, with the scores, samples and networks that runs report.
 
     A new one is a subclass in a file of its own and an entry in `config.objectives.OBJECTIVES`,
-    which has its settings and the names of its measures. `modeling.encoder.create_encoder` creates
+    which has its settings and the names of its metrics. `modeling.encoder.create_encoder` creates
     the encoder for fine-tuning, whose weights are named "electra/...".
     """
 
@@ -127,7 +127,7 @@ class PretrainingObjective(Objective):
         """Returns the scores of an evaluation of M examples, besides the losses.
 
         `per_example` are those of all `LossOutput`s, concatenated, with "padding_mask", bool [M,
-        L]; `means` are the means of all measures and losses.
+        L]; `means` are the means of all metrics and losses.
         """
         return {}
 

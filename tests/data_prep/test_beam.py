@@ -49,7 +49,7 @@ def test_a_worker_s_error_reaches_the_user_as_its_line(build, tmp_path, capfd):
 
 def test_a_worker_of_another_build_writes_nothing(tmp_path):
     directory = record_builder.RecordDirectory(tmp_path)
-    directory.claim({"seed": 1}, overwrite=False)
+    directory.open({"seed": 1}, overwrite=False)
     unit = WorkUnit(split="train", index=0, parts=(), parse=list)
     for identity in ({"seed": 2}, {}):
         with pytest.raises(UserError, match="taken over by another build"):

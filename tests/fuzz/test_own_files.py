@@ -93,7 +93,7 @@ UNIT = WorkUnit(split="train", index=0, parts=(DocumentPart(content=b"some text"
 def receipt(home):
     directory = RecordDirectory(home / "build")
     directory.path.mkdir()
-    directory.claim(IDENTITY, overwrite=False)
+    directory.open(IDENTITY, overwrite=False)
     (directory.path / "train-00000.tfrecord").write_bytes(b"a shard")
     shard = manifest.Shard(
         name="train-00000.tfrecord", split="train", examples=1, tokens=3, bytes=7,

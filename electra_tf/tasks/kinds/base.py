@@ -39,7 +39,7 @@ KINDS_OF_SETTINGS = {
 HEAD = "head"
 """Prefix of the names of a head's weights."""
 RowResults = Mapping[str, np.ndarray]
-"""The objective's details of one row."""
+"""The objective's outputs for one row."""
 Record = Mapping[str, Any]
 """An example's prediction: "key", "prediction" and others; plain values, or a vector of NumPy."""
 Outputs = Mapping[str, tf.Tensor]
@@ -168,7 +168,7 @@ class TaskObjective(abc.ABC):
     @abc.abstractmethod
     def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
-        """Returns losses, measures and details of a batch, from encoder and head."""
+        """Returns losses, metrics and outputs per example of a batch, from encoder and head."""
 
 
 class TaskKind(abc.ABC):

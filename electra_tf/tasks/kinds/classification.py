@@ -34,7 +34,7 @@ class ClassificationObjective(base.TaskObjective):
 
     def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
-        """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
+        """Needs the target "label", int32 [B]; `per_example` has "logits", float32 [B, classes]."""
         logits = windows.head_outputs(model, inputs, self.spec, self.config,
                                       rng if training else None)
         labels = inputs.targets["label"]
@@ -49,7 +49,7 @@ class RegressionObjective(base.TaskObjective):
 
     def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
-        """Needs "label", float32 [B]; details hold "predictions", float32 [B], in its units."""
+        """Needs "label", float32 [B]; `per_example` has "predictions", float32 [B], unscaled."""
         scores = tf.squeeze(windows.head_outputs(
             model, inputs, self.spec, self.config, rng if training else None), axis=-1)
         scale, offset = self.spec.scale, self.spec.offset
@@ -119,7 +119,7 @@ class TextKind(base.TaskKind):
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[base.RowResults]) -> base.Scored:
-        """Returns predictions and scores from the objective's details of each example."""
+        """Returns predictions and scores from the objective's outputs for each example."""
         words = dict(zip(spec.labels, spec.label_words, strict=True))
         partial_records, predictions = self.predictions(spec, results)
         records = [{"key": example.key, "texts": list(example.texts)} | (

@@ -30,7 +30,7 @@ class MultiLabelObjective(base.TaskObjective):
 
     def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
-        """Needs the target "labels", float32 [B, labels]; details hold "logits" of that shape."""
+        """Needs the target "labels", float32 [B, labels]; `per_example` has "logits" like it."""
         logits = windows.head_outputs(model, inputs, self.spec, self.config,
                                       rng if training else None)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(inputs.targets["labels"], logits)

@@ -55,7 +55,7 @@ class QuestionObjective(base.TaskObjective):
                 *, training: bool) -> LossOutput:
         """Needs "start", "end", int32 [B], and "impossible", float32 [B].
 
-        Outside of training the loss is 0, and details are the fields of `SpanBeams`.
+        Outside of training the loss is 0, and `per_example` has the fields of `SpanBeams`.
         """
         hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.padding_mask,
                                rng if training else None)

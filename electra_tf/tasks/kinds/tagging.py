@@ -188,7 +188,7 @@ class Tagging(base.TaskKind):
 
 def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row],
           results: Sequence[base.RowResults]) -> base.Scored:
-    """Returns predictions and scores; `results` hold the objective's details, [W], of each row."""
+    """Returns predictions and scores; `results` hold the objective's outputs, [W], for each row."""
     indices, shares = (np.concatenate([
         result[name][:len(row.word_targets["tag"])]
         for row, result in zip(rows, results, strict=True)])
