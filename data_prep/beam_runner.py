@@ -64,6 +64,7 @@ class BeamRunner:
         """Yields sums of all counts; each word is in one of them."""
         def counts_by_file(item: Item) -> Iterable[tuple[int, WordCounts]]:
             groups: dict[int, WordCounts] = collections.defaultdict(collections.Counter)
+            # A word's hash decides its file, so that all its counts meet there.
             for word, number in count(item).items():
                 groups[zlib.crc32(word) % RESULT_FILES][word] = number
             return groups.items()
@@ -78,6 +79,7 @@ class BeamRunner:
                  work: Callable[[Item], Iterable[tuple[int, Any]]], gather: beam.PTransform,
                  kind: type[Result]) -> Iterator[Result]:
         """Runs a job that applies `work` to all items; yields the results, gathered by file."""
+        # A new directory, to which workers write results and the refusals of the user's files.
         options = _checked_options(self.name, self.arguments)
         storage.remove_tree(self.scratch)
         # Workers of a killed job may still write to its directory, so that each job has a new one.
@@ -91,6 +93,7 @@ class BeamRunner:
                     _require_job_server(options)
                     runner = FnApiRunner() if self.name == _DIRECT else create_runner(self.name)
                     pipeline = beam.Pipeline(runner=runner, options=options)
+                    # Parts of the corpus -> items, on all workers -> results by file.
                     (pipeline
                      | "Parts" >> beam.Create(list(parts))
                      | "Cut" >> beam.FlatMap(reporting(cut))
@@ -116,6 +119,7 @@ class BeamRunner:
                 except KeyboardInterrupt:
                     job.cancel()
                     raise
+            # The results, file by file.
             for path in sorted(scratch.glob("results-*")):
                 yield from strict_json.read(path, list[kind], max_bytes=_MAX_BYTES)
         finally:
@@ -134,6 +138,7 @@ def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
     if arguments and not arguments[0].startswith("--"):
         raise UserError(f"--beam_options must be written --name=value. Received: "
                         f"{shown(arguments[0])}")
+    # Beam's parser reports wrong values on stderr, and ends the process.
     messages = io.StringIO()
     options = PipelineOptions([*arguments, f"--runner={name}"])
     try:

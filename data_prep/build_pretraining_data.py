@@ -32,7 +32,6 @@ flags.DEFINE_bool("overwrite", False, "Replace the records in --output_dir.")
 
 def main() -> None:
     """Builds records and prints a summary."""
-    # Settings of the build.
     values = flags.FLAGS
     for name in ("vocab_file", "output_dir"):
         if not values[name].value:
@@ -57,11 +56,10 @@ def main() -> None:
             "interrupted; the finished shards are kept, and the same command builds the others: "
             f"{command_line.same_command()}")) from None
 
-    # The summary.
     if result is None:
         print(f"{values.output_dir} already holds the records of this text with these settings.")
         return
-    # Report counts, then what the user may want to change.
+    # Counts, then what the user may want to change.
     print(summary.table(result, time.monotonic() - start))
     for note in filter(None, (source.note, summary.held_out_note(result))):
         print(f"note: {note}", file=sys.stderr)

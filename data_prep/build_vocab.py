@@ -61,10 +61,9 @@ def main() -> None:
         raise errors.UserError(f"{output} exists; give another --output, or --overwrite.")
     atomic_file.make_directory(output.parent)
 
-    # Frequencies of words, which decide the normalization.
     local_runner.quiet_tensorflow()
     start = time.monotonic()
-    # Count words. NFC keeps all letters, from which a normalization can be chosen.
+    # Frequencies of words. NFC keeps all letters, from which a normalization can be chosen.
     normalization = normalization_from_flags(flags.FLAGS)
     source = shared_flags.source()
     runner = shared_flags.runner(output.with_name(f".beam-{output.name}"))

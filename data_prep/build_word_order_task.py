@@ -25,12 +25,14 @@ _END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
 def rows() -> dict[str, list[tuple[str, str]]]:
     """Returns split -> rows of text and label; no sentence occurs twice."""
+    # Sentences in which words can be swapped, in the split of their docstring.
     sentences: dict[str, set[str]] = {"train": set(), "dev": set()}
     for text in docstrings():
         for paragraph in text.paragraphs:
             sentences["dev" if text.held_out else "train"].update(
                 sentence for sentence in _END.split(paragraph)
                 if len(sentence.split()) in _WORDS and _swappable(sentence.split()))
+    # The sentences of lowest hash, so that an order of packages or files has no effect.
     sentences["dev"] -= sentences["train"]
     return {split: [_row(sentence) for sentence in sorted(
                 sentences[split], key=lambda sentence: key_of(sentence.encode()))[:ROWS[split]]]
@@ -47,6 +49,7 @@ def _row(sentence: str) -> tuple[str, str]:
     draw = random.Random(key_of(sentence.encode()))
     if draw.random() < 0.5:
         return sentence, "original"
+    # Half of the sentences have two adjacent words swapped.
     words = sentence.split()
     index = draw.choice(_swappable(words))
     words[index:index + 2] = words[index + 1], words[index]
@@ -59,6 +62,7 @@ def main() -> None:
         raise errors.UserError("--output_dir is missing; see --help for an example.")
     directory = storage.path(flags.FLAGS.output_dir)
     atomic_file.make_directory(directory)
+    # The text for pre-training has no held-out docstring; then the rows of both splits.
     documents = TEXTS["docstrings"]()
     text = "\n\n".join(map("\n".join, documents)) + "\n"
     atomic_file.write_atomically(directory / "pretraining.txt", text.encode())

@@ -86,6 +86,7 @@ def quiet_worker() -> None:
 def _start_worker() -> None:
     """Prepares this worker process, which then ends when its parent ends."""
     quiet_worker()
+    # A killed parent leaves no signal; its sentinel, a pipe, becomes readable.
     parent = multiprocessing.parent_process()
 
     def follow_parent() -> None:

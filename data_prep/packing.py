@@ -54,6 +54,7 @@ class Layout:
 
     def example(self, first: memoryview, second: memoryview) -> Example:
         """Adds the special tokens to one segment of ids, or to two if `second` isn't empty."""
+        # [CLS] A [SEP] B [SEP], or [CLS] A [SEP].
         cls, sep = self._special
         ids = (cls, first, sep, second, sep) if second else (cls, first, sep)
         return Example(b"".join(ids), len(first) + 2)
@@ -94,6 +95,7 @@ class FullPacking:
 
     def finish(self) -> list[Example]:
         """Returns the remaining examples; no lines may follow."""
+        # The last [SEP] of the stream separates nothing.
         if self._stream.size and not self._within_document():
             self._stream = self._stream[:-1]
         return self._examples(1)
@@ -159,6 +161,7 @@ class _Marks(typing.NamedTuple):
 
 def _nearest(marks: bytes, low: int, middle: int, high: int) -> int:
     """Returns the mark in [low, high) that is nearest to `middle`, the left one of two; or -1."""
+    # The nearest marks at both sides, -1 for none.
     before, after = marks.rfind(1, low, middle + 1), marks.find(1, middle, high)
     if min(before, after) < 0:
         return max(before, after)
@@ -214,6 +217,7 @@ class ReferencePacking:
     def _next_example(self) -> Example:
         start = self._at
         if self._generator.random() < self._layout.single_segment_rate:
+            # One segment: [CLS] A [SEP].
             self._take(start + self._target - 2)
             middle = self._at
         else:
@@ -237,6 +241,7 @@ class ReferencePacking:
     def _take(self, limit: int) -> None:
         """Moves to `limit`, or to the last start of a line or a word before it."""
         start = self._at
+        # Whole lines, and the words of the next line that fit, if it must be split.
         full_lines = bisect.bisect_right(self._line_ends, min(limit, self._known))
         if full_lines:
             self._at = max(start, self._line_ends[full_lines - 1])

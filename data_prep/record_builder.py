@@ -105,6 +105,7 @@ def _finish_unit(directory: "RecordDirectory", text: TextSettings, settings: Bui
 
 def _manifest(text: TextSettings, settings: BuildSettings, identity: Identity,
               results: list[ShardResult], source: Source) -> manifest.Manifest:
+    # Shards in the order of their names, training first, whatever order they were built in.
     results = sorted(results, key=lambda result: (result[0].split != "train", result[0].name))
     notes = sum((notes for *_, notes in results), ReadingNotes())
     members = source.members if isinstance(source, ConcatenatedSource) else ()
@@ -156,6 +157,7 @@ class RecordDirectory:
             self._refuse_other(finished.settings, identity)
             manifest.verify_shards(self.path, finished, checksums=False)
             return True
+        # An unfinished build continues if it is the same one.
         if (existing := self._identity()) is not None:
             self._refuse_other(existing, identity)
         elif any(self.path.glob(_SHARDS)):
@@ -177,6 +179,7 @@ class RecordDirectory:
         if self._identity() != identity:
             raise UserError(f"{self.path} was taken over by another build, or finished by another "
                             "process.")
+        # A receipt counts if it is of this text and build, and its shard has the checksum.
         path = self.path / f".finished-{unit.name}.json"
         if path.exists():
             receipt = strict_json.read(path, _Receipt, max_bytes=_MAX_BYTES,
@@ -217,6 +220,7 @@ class RecordDirectory:
 
 
 def _receipt_key(unit: WorkUnit, identity: Identity, result: ShardResult) -> str:
+    # The build, the text of the unit with the ends of documents, and the receipt itself.
     digest = hashlib.sha256(_json(identity))
     for part in unit.parts:
         digest.update(b"%d %d %d\n" % (len(part.content), part.begins, part.ends))

@@ -91,6 +91,7 @@ def choose_normalization(counts: WordCounts) -> tuple[Normalization, WordCounts,
     chosen, reason = coverage.propose_normalization(coverage.count_characters_of_words(counts))
     if chosen == NFC:
         return chosen, counts, reason
+    # Words that the normalization makes equal, or splits, are counted again.
     splitter = _splitter(chosen)
     total: WordCounts = collections.Counter()
     for batch in batches((word.decode() for word in counts), _BATCH_CHARACTERS):
@@ -120,6 +121,7 @@ def learn(counts: Mapping[bytes, int], vocab_size: int, reserved_tokens: int = 0
     Characters are at most half of the pieces. Of equal counts, the piece of more frequent
     characters is first, then the first in Unicode order: the order of `counts` has no effect.
     """
+    # The most frequent words as characters, a ##b ##c, with their counts.
     words: list[tuple[list[str], int]] = []
     characters = 0
     for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
@@ -129,6 +131,7 @@ def learn(counts: Mapping[bytes, int], vocab_size: int, reserved_tokens: int = 0
             break
         if len(text) <= MAX_WORD_CHARACTERS:
             words.append(([text[0], *(CONTINUATION + character for character in text[1:])], count))
+    # Characters by falling count; all are known to the pairs, but only the first become tokens.
     character_counts: collections.Counter[str] = collections.Counter()
     for word, count in words:
         for character in word:
@@ -136,6 +139,7 @@ def learn(counts: Mapping[bytes, int], vocab_size: int, reserved_tokens: int = 0
     ranked = sorted(character_counts.items(), key=lambda item: (-item[1], item[0]))
     tokens = [character for character, _ in ranked]
     pairs = _Pairs(words, tokens)
+    # Where it occurs, a merged pair saves one piece, and a character UNKNOWN_COST.
     max_pieces = vocab_size - len(SPECIAL_TOKENS) - reserved_tokens
     max_characters = min(max(1, max_pieces // 2), len(ranked))
     characters = merged = 0
@@ -171,6 +175,8 @@ class _Pairs:
     def most_frequent(self) -> tuple[int, int]:
         """Returns the most frequent pair and its count, 0 without a pair."""
         while self._heap:
+            # An entry of the heap is current if its count is; others are corrected when they come
+            # up.
             noted, pair = self._heap[0]
             count = self._counts.get(pair, 0)
             is_current = count == -noted
@@ -191,6 +197,8 @@ class _Pairs:
             self._tokens.append(token)
         merged = self._numbers[token]
         first, second = divmod(pair, _FIRST)
+        # In every word a b c d with the pair (b, c): (a, b), (c, d) lose and (a, bc), (bc, d) gain
+        # its count.
         increased: set[int] = set()
         for index in self._words_with.pop(pair):
             word, count, at = self._words[index], self._word_counts[index], 0

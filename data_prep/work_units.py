@@ -74,6 +74,7 @@ class CorpusPart:
             gathered[split], sizes[split] = [], 0
             return unit
 
+        # Parts join the unit of their split, until it would be too long.
         for part in self.source.documents():
             split = "eval" if part.key in held_out else "train"
             if gathered[split] and sizes[split] + len(part.content) > unit_bytes:
@@ -120,6 +121,7 @@ class Progress:
 
     def update(self, amounts: dict[str, int]) -> None:
         """Prints a line if one is due: the fraction of the input read, and amounts by name."""
+        # The remaining time if the rest is read at the mean rate.
         now = time.monotonic()
         position = sum(part.source.position() for part in self._parts)
         if now - self._last < 10 or not position:

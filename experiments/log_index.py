@@ -29,6 +29,7 @@ def entries() -> list[LogEntry]:
     """Returns all entries, newest first; `UserError` for an incomplete front matter."""
     log = []
     for path in LOG.glob("2*.md"):
+        # The front matter: lines "name: value" between two lines of dashes.
         head = path.read_text(encoding="utf-8").split("---\n")[1]
         values = dict(line.split(": ", 1) for line in head.splitlines()) | {"name": path.stem}
         if tuple(values) != LogEntry._fields:

@@ -77,6 +77,7 @@ def spread(scores: Sequence[float]) -> str:
     """Returns mean and standard error in per cent: "84.6 ± 0.1"; no error for one score."""
     if not scores or not all(map(math.isfinite, scores)):
         return "-"
+    # Standard error: s / sqrt(n), with s of n - 1 degrees of freedom.
     mean = f"{100 * statistics.fmean(scores):.1f}"
     if len(scores) == 1:
         return mean
@@ -85,6 +86,7 @@ def spread(scores: Sequence[float]) -> str:
 
 def section(comparison: Sweep, budget: Budget, rows: Sequence[ScoreRow]) -> list[str]:
     """Returns a comparison as Markdown with a row for each variant."""
+    # Columns: the tasks that were scored, in the sweep's order, and their mean.
     main = {row.task: row.main for row in rows if row.task in comparison.tasks}
     tasks = [task for task in comparison.tasks if task in main]
     heads = [f"{_NAMES.get(task, task)} {_NAMES.get(main[task], main[task])}" for task in tasks]
@@ -95,6 +97,7 @@ def section(comparison: Sweep, budget: Budget, rows: Sequence[ScoreRow]) -> list
     lines = [f"## {comparison.title}", "", *(line for text in about if text for line in (text, "")),
              f"| {' | '.join(['', 'steps', 'tokens, M', *heads, 'seeds'])} |",
              "|---" * (len(heads) + 4) + "|"]
+    # A row for every variant.
     for variant in comparison.variants:
         runs = [row for row in rows if row.variant == variant.name]
         # Scores by task and seed; the mean is over seeds with scores of all tasks.

@@ -67,6 +67,7 @@ class Job:
 
     def command(self, task: str, data_dir: Path, tasks_dir: Path) -> list[str]:
         """Returns the arguments of Python for pre-training or a task."""
+        # BLiMP is scored without training; other tasks are fine-tuned; otherwise pre-training.
         training, target = self.config.training, self.directory / task
         folder, encoder = sweep.TASK_FOLDERS.get(task), self.directory / PRETRAINING
         if task == "blimp":
@@ -93,6 +94,7 @@ class Job:
             "blimp_results.json")}.get(task, "results.json")
         if not path.exists():
             return None
+        # The scores that the task's program wrote, and the one that compares runs.
         content = strict_json.read(path, dict, max_bytes=64 << 20)
         if task == PRETRAINING:
             main = "loss"
@@ -116,6 +118,7 @@ class Job:
 
 def plan(comparison: Sweep, budget: Budget, records: manifest.Manifest, home: Path) -> list[Job]:
     """Returns the runs of a sweep, seed by seed, each with all variants."""
+    # The budget in FLOPs: those of the reference's steps on these records.
     record_settings = {"model.vocab_size": records.vocabulary.size,
                        "data.max_seq_length": records.max_seq_length}
     reference = override(Variant(name="", settings={}).config(budget), record_settings)
@@ -128,6 +131,7 @@ def plan(comparison: Sweep, budget: Budget, records: manifest.Manifest, home: Pa
         flops = step_flops(config)
         steps = max(1, round(total_flops * variant.share / flops))
         config = override(config, {"training.num_train_steps": steps, "training.seed": seed})
+        # Settings that tell this run from others, for the results.
         name = config.objective.name
         defaults = flatten(override(PretrainingConfig(), {"objective.name": name}))
         settings = {key: value for key, value in flatten(config).items()
@@ -175,6 +179,7 @@ def run_jobs(jobs: Sequence[Job], data_dir: Path, tasks_dir: Path) -> list[str]:
     running: set[subprocess.Popen] = set()
     stopped = threading.Event()
 
+    # A job: pre-training, then its tasks; what has scores is not repeated.
     def run_job(job: Job) -> str:
         for task in (PRETRAINING, *job.comparison.tasks):
             if job.row(task) or stopped.is_set():
@@ -194,6 +199,7 @@ def run_jobs(jobs: Sequence[Job], data_dir: Path, tasks_dir: Path) -> list[str]:
                   f"{time.monotonic() - begin:,.0f} s", flush=True)
         return ""
 
+    # One thread for each set of cores, to which the thread is bound.
     with concurrent.futures.ThreadPoolExecutor(
             len(core_sets), initializer=lambda: bind(0, core_sets.pop())) as pool:
         try:

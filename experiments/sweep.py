@@ -133,6 +133,7 @@ def load(name: str) -> Sweep:
 def _variant(path: Path, section: str, choice: Mapping[str, str],
              settings: dict[str, str]) -> Variant:
     """Returns the variant of a section and of one choice of the grid."""
+    # The name: that of the section, and the chosen values.
     words = [f"{key.rpartition('.')[2]} {value}" for key, value in choice.items()]
     name, settings = ", ".join(filter(None, [section, *words])), settings | choice
     recipe, share = settings.pop("recipe", ""), settings.pop("share", "1")

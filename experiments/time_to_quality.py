@@ -34,6 +34,7 @@ def main() -> None:
 def points_of(records: Iterable[Mapping[str, Any]],
               tokens_per_step: int) -> list[tuple[float, float]]:
     """Returns seconds of training and AUC at every evaluation in metrics.jsonl."""
+    # Seconds of an interval = tokens / (tokens per second).
     points, seconds, step = [], 0.0, 0
     for record in records:
         if record["kind"] == "train":
@@ -51,6 +52,7 @@ def seconds_to(points: Sequence[tuple[float, float]], goal: float) -> float | No
     The AUC then falls again, so its first crossing does not count. It is interpolated linearly
     between evaluations, from 0.50 at 0 s.
     """
+    # The last evaluation below the goal, and the one after it.
     curve = [(0.0, 0.5), *points]
     last_below = max(index for index, (_, auc) in enumerate(curve) if not auc >= goal)
     if last_below + 1 == len(curve):

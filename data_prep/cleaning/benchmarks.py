@@ -37,15 +37,18 @@ class BenchmarkTexts:
 
     def contaminated(self, lines: Sequence[str]) -> np.ndarray:
         """Returns bool [L], True for lines that contain an n-gram of a test text."""
+        # The words of all lines in one array, uint64 [W], with the line of each, [W].
         words = [words_of(line) for line in lines]
         line_numbers = np.repeat(np.arange(len(lines)), [len(line) for line in words])
         hashes = word_hashes([word for line in words for word in line])
         contaminated = np.zeros(len(lines), bool)
         for length in self.lengths:
+            # n-grams whose first bits a test text has; of these, the ones that it has itself.
             ngrams = ngram_hashes(hashes, length)
             likely = np.flatnonzero(self._prefixes[ngrams >> _PREFIX_SHIFT])
             index = np.searchsorted(self.ngrams[:-1], ngrams[likely])
             first = likely[self.ngrams[index] == ngrams[likely]]
+            # An n-gram of two lines, [first, first + n), is none.
             within_line = line_numbers[first] == line_numbers[first + length - 1]
             contaminated[line_numbers[first[within_line]]] = True
         return contaminated
@@ -71,6 +74,7 @@ def read(directory: Path, n: int) -> BenchmarkTexts:
     if not files:
         raise UserError(f"--decontaminate={directory} holds no task files besides those for "
                         f"training; it takes {_FILE_KINDS}.")
+    # Test texts of enough words: their n-grams, or all words of a shorter one.
     texts = [words for file in files for text in file
              if len(words := words_of(text)) >= MIN_TEST_WORDS]
     if not texts:
@@ -99,6 +103,7 @@ def _texts(path: Path) -> Iterable[str] | None:
     from electra_tf.tasks import column_files, glue, tables
     from electra_tf.tasks.question_files import read_questions
 
+    # GLUE's splits by the directory; questions; tables; and words of CoNLL's columns.
     tasks = {task.directory: task for task in glue.TASKS.values()}
     task, split = tasks.get(path.parent.name), path.name.removesuffix(".tsv")
     if task and path.suffix == ".tsv" and split in (*task.dev, *task.tests):

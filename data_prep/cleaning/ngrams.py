@@ -45,6 +45,7 @@ def word_hashes(words: Sequence[str]) -> np.ndarray:
 
 def ngram_hashes(hashes: np.ndarray, n: int) -> np.ndarray:
     """Returns the hashes of n-grams, uint64 [max(0, W - n + 1)], from the words' [W]."""
+    # h = (...((n m + h_1) m + h_2) m ...) + h_n modulo 2^64, for all n-grams at once.
     count = max(0, len(hashes) - n + 1)
     ngrams = np.full(count, n, np.uint64)
     for offset in range(n):
@@ -56,6 +57,7 @@ def ngram_hashes(hashes: np.ndarray, n: int) -> np.ndarray:
 
 def signature(text: str, permutations: int) -> np.ndarray:
     """Returns uint32 [P], the MinHash signature of a text."""
+    # The 5-grams, or the single n-gram of a shorter text, as a set of 32 bits each.
     hashes = word_hashes(words_of(text))
     ngrams = np.unique(ngram_hashes(hashes, min(_DOCUMENT_N, len(hashes)) or 1)) >> np.uint64(32)
     sketch = _empty_sketch(permutations).copy()
@@ -81,6 +83,7 @@ def near_duplicates(signatures: np.ndarray, threshold: float) -> np.ndarray:
         sketch.hashvalues = values
         if sketch.is_empty():  # The document has no words.
             continue
+        # The fraction of equal minima estimates the similarity with each candidate.
         duplicates[number] = any(np.mean(signatures[other] == values) >= threshold
                                  for other in index.query(sketch))
         if not duplicates[number]:

@@ -52,6 +52,7 @@ class CleaningPlan:
             tally[reason] += 1
             tally["dropped_text_bytes"] += len(line.encode(errors="surrogatepass"))
 
+        # Lines by the rules and the survey, then without those that contain test texts.
         lines = self._without_duplicates(
             unit, lines_of(unit.parts, unit.parse, notes), tally, drop)
         if self.texts is None:
@@ -78,6 +79,7 @@ class CleaningPlan:
             # A document that began in an earlier unit is counted there.
             continued = not unit.parts[0].begins and 0 in dropped_documents
             tally["near_duplicate_documents"] += len(dropped_documents) - continued
+        # Numbers of documents and lines count from 0 in the unit, as in its survey.
         document = number = 0
         for raw in lines:
             if raw == DOCUMENT_END:
@@ -173,6 +175,7 @@ def survey_unit(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> 
             ngrams.text_hash(line) if settings.drop_duplicate_lines and is_kept
             and len(line) >= settings.min_duplicate_characters else _NO_HASH
             for line, is_kept in zip(lines, kept, strict=True)]
+        # A document's part continues the one before, or begins another one.
         if part.begins or not document_lines:
             document_lines.append(0)
         document_lines[-1] += len(lines)

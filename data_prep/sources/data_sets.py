@@ -105,6 +105,8 @@ def hub_data_set(name: str, column: str) -> HubSource:
         if not parts or parts[0] == "/" or ".." in parts or "\\" in name:
             raise UserError(f"{repository} lists the file {shown(name)}, which is outside its "
                             "directory; name another data set.")
+        # The Hub converts to config/split/0000.parquet; others have
+        # data/split-00000-of-00001.parquet.
         if path := _FILE.fullmatch(name):
             file_config = path["config"] if path["config"] not in (None, "data") else _DEFAULT
             configs.setdefault(file_config, {}).setdefault(path["split"], []).append(
@@ -180,6 +182,7 @@ class TfdsSource(Source):
         import tensorflow as tf
         import tensorflow_datasets as tfds
 
+        # Rows in the order of the files, read one file after the other.
         self._rows_read = 0
         builder = tfds.builder(self.name, data_dir=self.options.tfds_data_dir or None)
         path = f"tfds:{self.name}"
@@ -210,6 +213,7 @@ class TfdsSource(Source):
 
 def parse_wiki40b(headings: bool, part: DocumentPart) -> Iterator[str]:
     """Yields the lines of an article of Wiki-40B, with title and headings if `headings` is True."""
+    # Marks stand alone in lines, and tell what the following lines are.
     paragraph = kind = "_START_PARAGRAPH_"
     for line in stripped(decoded(part)):
         if line in ("_START_ARTICLE_", "_START_SECTION_", paragraph):

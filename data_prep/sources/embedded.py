@@ -113,6 +113,7 @@ def docstrings() -> tuple[Docstring, ...]:
     They have about 3 million characters and depend on the packages' versions. Parsing the files,
     which are not imported, takes 10 s on a core with AVX-512.
     """
+    # The first docstring of each text.
     by_prose: dict[tuple[str, ...], Docstring] = {}
     for package in PACKAGES:
         print(f"reading the docstrings of {package} ...", file=sys.stderr)
@@ -131,6 +132,7 @@ TEXTS = {"python": documents,
 
 def _paragraphs(text: str, sentences_only: bool = False) -> list[str]:
     """Returns paragraphs of prose; `sentences_only` drops lists, links and formulas."""
+    # Blocks between blank lines; code, headings, tables and signatures have few plain words.
     paragraphs = []
     for block in re.split(r"\n\s*\n", textwrap.dedent(text.expandtabs())):
         words = [word.strip("\"'()*`") for word in block.split()]
@@ -150,6 +152,7 @@ def _docstrings(path: pathlib.Path) -> Iterator[tuple[str, str]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Newer versions of Python warn of escapes in strings.
         tree = ast.parse(path.read_text(encoding="utf-8"))
+    # Breadth first, as `ast.walk`, but without expressions, which hold no docstrings.
     level: list[ast.AST] = [tree]
     while level:
         for node in level:
@@ -159,6 +162,7 @@ def _docstrings(path: pathlib.Path) -> Iterator[tuple[str, str]]:
 
 
 def _source_files(module: str) -> list[pathlib.Path]:
+    # The module's file, or all files of a package but tests.
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         return []

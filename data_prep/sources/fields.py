@@ -23,6 +23,7 @@ def split_lines(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
     while line := file.readline(MAX_LINE_BYTES):
         start, offset = offset, offset + len(line)
         if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+            # Skip the rest of a line that is too long.
             while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
                 offset += len(rest)
             offset += len(rest)

@@ -100,6 +100,7 @@ class FileSource(Source):
 
     def parts(self) -> tuple["FileSource", ...]:
         """Returns sources of up to `CORPUS_PART_BYTES` each; a larger file is one part."""
+        # Consecutive files, until a part has enough bytes.
         groups: list[list[Path]] = []
         remaining = 0
         for path in self.paths:
@@ -125,6 +126,7 @@ def matching_files(*patterns: str, names: str = "") -> tuple[Path, ...]:
     For a directory, it returns the files that match one of `names`, patterns separated by spaces;
     on this machine also those in its subdirectories.
     """
+    # Patterns can overlap; each file is read once.
     distinct: set[Path] = set()
     for pattern in patterns:
         matches = storage.matching(pattern)
@@ -146,6 +148,7 @@ def matching_files(*patterns: str, names: str = "") -> tuple[Path, ...]:
 def _no_file(pattern: str) -> str:
     """Returns why a pattern names no file, and what to do."""
     path = storage.path("/dev/stdin" if pattern == "-" else pattern)
+    # A directory: a pattern of its most frequent suffix is an example.
     if path.is_dir():
         below = "*" if isinstance(path, storage.RemotePath) else "**/*"
         every = f"{pattern.rstrip('/') or pattern}/{below}"
@@ -195,8 +198,10 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:
+        # Decompress until there is something to return, at most `_BUFFER` bytes at a time.
         while not self._ready:
             stored = b""
+            # The next of several concatenated streams begins after the padding of the last one.
             if self._stream is None or self._stream.eof:
                 stored = b"" if self._stream is None else self._stream.unused_data
                 # Files of .xz and of tapes have padding.

@@ -58,6 +58,7 @@ def require_plain_text(path: str, head: bytes) -> None:
     texts = {name: value for name, value in fields.items() if isinstance(value, str)}
     field = "text" if "text" in texts else max(
         texts, key=lambda name: len(texts[name]), default="")
+    # What the file is, and the source that reads it.
     if text.startswith("<doc id="):
         kind = (f"WikiExtractor's output; extract with --json and read with jsonl:PATTERN, or "
                 f"remove its marks: `{_WITHOUT_MARKS} {path} > {path}.documents.txt`")
@@ -79,6 +80,8 @@ def split_text(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
     gathered: list[bytes] = []
     size = offset = key = 0
     begins = True
+    # A blank line, or the end of the file, ends a document; so do too many bytes, which only end a
+    # part.
     for line in itertools.chain(bounded_lines(file), (b"",)):
         blank = not line.strip() or (
             len(line) < _MAX_BLANK_BYTES and not line.isascii()
@@ -132,6 +135,7 @@ def _character_start(part: bytes) -> int:
 
 def split_book(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
     """Yields a book without Project Gutenberg's header and footer, in parts cut at paragraphs."""
+    # The beginning after the header and the credits, which are in the first block.
     blocks = _blocks(file)
     first_block = next(blocks, b"")
     head = first_block[:_HEAD_BYTES]
@@ -140,6 +144,7 @@ def split_book(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
         offset = (_CREDITS.match(head, mark.end()) or mark).end()
     for block, following in itertools.pairwise(
             itertools.chain([first_block[offset:]], blocks, [b""])):
+        # The book ends at the footer, or with the file.
         footer = _FOOTER.search(block)
         content = block[:footer.start()] if footer else block
         ends = bool(footer) or not following
@@ -165,6 +170,7 @@ def _blocks(file: typing.BinaryIO) -> Iterator[bytes]:
     for line in bounded_lines(file):
         lines.append(line)
         size += len(line)
+        # One block is held back, to which a small rest can be added.
         if size >= MAX_PART_BYTES and (not line.strip() or size >= 2 * MAX_PART_BYTES):
             if block:
                 yield block
@@ -178,6 +184,7 @@ def parse_book(part: DocumentPart) -> Iterator[str]:
 
     In BooksCorpus every line is a sentence. Raises `UserError` for bytes that are not UTF-8.
     """
+    # Paragraphs are runs of lines that aren't blank.
     groups = itertools.groupby(
         map(str.strip, decoded(part).removeprefix("\ufeff").split("\n")), bool)
     paragraphs = [list(lines) for filled, lines in groups if filled]

@@ -68,6 +68,7 @@ SOURCES: dict[str, Callable[[InputEntry, SourceOptions], Source]] = {
 
 def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source:  # noqa: B008 (frozen)
     """Returns the source that --input names; `UserError` for an ambiguous or unreadable one."""
+    # Plain text alone is one source; several sources are concatenated or, with shares, mixed.
     entries = entries_of(text)
     total = sum(entry.share for entry in entries)
     if not total and all(entry.source == TEXT for entry in entries):
@@ -92,6 +93,7 @@ def entries_of(text: str) -> tuple[InputEntry, ...]:
     if not entries:
         raise UserError("--input is empty; give file patterns separated by commas, or "
                         "embedded:python for Python's own documentation.")
+    # All entries have a share or none has; all have a name or none has; none is repeated.
     without = [entry for entry in entries if not entry.share]
     if 0 < len(without) < len(entries):
         raise UserError(f"--input: {shown(without[0].text)} has no share and others have; give "
@@ -117,6 +119,7 @@ def _text_files(*entries: InputEntry) -> FileSource:
 
 
 def _entry(entry: str) -> InputEntry:
+    # The share, unless the whole entry is the name of a file.
     text, share = entry, 0.0
     if (match := _SHARE.fullmatch(entry)) and match["rest"]:
         text, share = match["rest"], float(match["share"])
@@ -127,6 +130,7 @@ def _entry(entry: str) -> InputEntry:
         if not 0 < share <= _MAX_SHARE:
             raise UserError(f"--input: a share must be in (0, {_MAX_SHARE}]. Received: "
                             f"{shown(entry)}")
+    # The source's name, unless "name:" begins a path; then the pattern and its field.
     match = _NAMED.fullmatch(text)
     if match is None or (match["source"] not in SOURCES and storage.matching(text)):
         return InputEntry(text=text, pattern=text, share=share)

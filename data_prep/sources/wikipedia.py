@@ -107,6 +107,7 @@ def _wiki_of(path: Path) -> dict[str, Any]:
             header = files.unpacked(raw, path.suffix).read(_HEADER)
     except files.CORRUPT:
         return {}  # `FileSource.documents` reports the damage.
+    # The names of files and categories, in the wiki's language and in English.
     match = _WIKI.search(header)
     language = (match[1] or match[2]).decode() if match else ""
     names = {html.unescape(name.decode(errors="replace")) for _, name in _MEDIA.findall(header)}
@@ -149,6 +150,7 @@ def split_articles(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]
 
 
 def _is_article(page: bytes) -> bool:
+    # Redirects have an element in new dumps, and only a word in the text of old ones.
     head = page[:page.find(b"<revision")]
     namespace = _NAMESPACE.search(head)
     if (namespace is not None and namespace[1] != b"0") or _REDIRECT.search(head):

@@ -87,6 +87,7 @@ def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = 
 def _prose_of(tree: Any, namespaces: Collection[str], headings: bool) -> Iterator[str]:
     """Yields the prose of an article's nodes; templates, their arguments and comments have none."""
     for node in tree.nodes:
+        # Text is yielded; `inner` is read the same way, between line ends for blocks.
         inner, edge = None, ""
         match node:
             case nodes.Text():
@@ -96,6 +97,8 @@ def _prose_of(tree: Any, namespaces: Collection[str], headings: bool) -> Iterato
             case nodes.Heading() if headings:
                 inner, edge = node.title, "\n"
             case nodes.Wikilink():
+                # Links to files and categories are invisible; others show their text or their
+                # title.
                 title = str(node.title)
                 namespace = title.partition(":")[0].strip().lower().replace("_", " ")
                 if ":" in title and (namespace in namespaces or _MEDIA_FILE.fullmatch(title)):
@@ -130,6 +133,7 @@ def one_variant(wikitext: str) -> str:
     >>> one_variant("在-{zh-tw:軟體; zh-cn:软件}-领域-{H|zh-cn:a;zh-tw:b}-，-{高雄}-")
     '在软件领域，高雄'
     """
+    # A stack of open marks: a closed one adds what is chosen of its content to the one around it.
     pieces: list[list[str]] = [[]]
     end = 0
     for match in _VARIANTS.finditer(wikitext):
@@ -143,6 +147,7 @@ def one_variant(wikitext: str) -> str:
             content = "".join(pieces.pop())
             pieces[-1].append(_chosen_variant(content))
     pieces[-1].append(wikitext[end:])
+    # Marks without an end end with their line.
     for unclosed in pieces[1:]:
         line, line_end, rest = "".join(unclosed).partition("\n")
         pieces[0] += [_chosen_variant(line), line_end, rest]
@@ -151,6 +156,7 @@ def one_variant(wikitext: str) -> str:
 
 def _chosen_variant(content: str) -> str:
     """Returns what a reader sees of the content of -{...}-."""
+    # -{flags|rules}-: hidden rules, raw text, or the preferred variant of the rules.
     before, bar, rest = content.partition("|")
     flags = {flag.strip() for flag in before.split(";")} - {""}
     if not bar or not all(map(_VARIANT_FLAGS.fullmatch, flags)):  # The bar is a link's or none.

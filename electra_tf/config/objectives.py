@@ -236,6 +236,7 @@ def objective_class(name: str) -> Any:
 
 def all_metrics() -> Mapping[str, Metric]:
     """Returns every number that a run may report, in the order of its panels."""
+    # Losses first, then those of single objectives, then evaluations: the order of panels.
     own = {name: metric for objective in OBJECTIVES.values()
            for name, metric in objective.metrics.items()}
     return _SHARED | own | _OF_EVERY_RUN

@@ -34,6 +34,7 @@ def override(config: Config, changes: Changes) -> Config:
     Strings are converted to the field's type. Another `objective.name` first replaces the section
     by the defaults of that objective.
     """
+    # The section of another objective has other fields, so it is replaced before they are set.
     if "objective.name" in changes and hasattr(config, "objective"):
         name, variants = changes["objective.name"], config.objective.variants()
         require_one_of(variants, "objective.name", name)
@@ -54,6 +55,8 @@ def override_section(section: SectionType, changes: Changes) -> SectionType:
 
 def name_fields(config: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """Returns `section.field` -> value of fields that are named without their section."""
+    # Field -> `section.field` of all sections; a field of two sections must be named with its
+    # section.
     sections: dict[str, list[str]] = {}
     for name in flatten(config):
         sections.setdefault(name.partition(".")[2], []).append(name)
@@ -69,6 +72,7 @@ def name_fields(config: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def setting_of(config: Any, name: str) -> Setting:
     """Returns the declaration of `section.field`, or raises `UserError` with the nearest name."""
+    # A setting of the section, or one that another objective's section has, or a misspelt name.
     section_name, _, field = name.partition(".")
     section = getattr(config, section_name, None)
     variants = section.variants() if isinstance(section, Section) else {}
@@ -131,6 +135,7 @@ def given_settings(setting_flags: SettingFlags, grid: Any = None) -> dict[str, A
 
     If `grid` is a configuration, lists with commas are tuples of values of its settings.
     """
+    # Later ones override: the file, --set, flags of single settings.
     path = flags.FLAGS.config
     texts = (read_yaml(storage.path(path)) if path else {}) | parse_assignments(flags.FLAGS.set)
     if grid is not None:

@@ -111,6 +111,8 @@ def resolve(model_size: str = "", recipe: str = PAPER, changes: Changes | None =
     require_one_of(RECIPES, "--recipe", recipe)
     model_size = model_size or "small"
     require_one_of(SIZES, "--model_size", model_size)
+    # Size, then initial networks, then the recipe for the resulting width, then what the user
+    # gives.
     config = SIZES[model_size]
     changes = {**(shape or {}), **changes}
     if recipe == SHORT:

@@ -81,6 +81,7 @@ class RuntimeConfig(Section, prefix="runtime."):
 
     def __post_init__(self):
         super().__post_init__()
+        # Settings of devices that exclude each other.
         devices = [name for name in ("tpu", "num_gpus") if getattr(self, name) not in ("", -1, 0)]
         if self.distribution_strategy not in (Strategy.AUTO, Strategy.MIRRORED):
             devices.append("distribution_strategy")

@@ -45,6 +45,7 @@ def replacing(path: Path) -> Iterator[Path]:
     # Processes of several machines or containers can have the same number.
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{path.name}")
     try:
+        # Content, rename, directory: after a power failure the name has the old or the new content.
         yield temporary
         flush_to_disk(temporary)
         temporary.replace(path)
@@ -59,6 +60,7 @@ def replacing(path: Path) -> Iterator[Path]:
 def remove_unfinished(directory: Path) -> None:
     """Removes temporary files of killed processes; the caller holds the lock of the directory."""
     for path in directory.glob(f"{TEMPORARY_PREFIX}*"):
+        # The process id in an export's name tells whether its process still runs.
         if not path.is_dir():
             path.unlink(missing_ok=True)
         elif not os.path.exists(f"/proc/{path.name.split('-')[1]}"):  # Exports hold no lock.
@@ -101,6 +103,7 @@ def lock_directory(directory: Path, busy: str) -> Iterator[None]:
     if isinstance(directory, RemotePath):
         yield
         return
+    # The lock belongs to the open descriptor, so the kernel frees it when a process is killed.
     path = directory / ".lock"
     try:
         descriptor = _locked(path)
@@ -120,8 +123,9 @@ def _locked(path: Path) -> int:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
+            # A lock counts only while the name belongs to this file, which its holder removes.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with contextlib.suppress(FileNotFoundError):  # The previous holder removed it.
+            with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(descriptor), os.stat(path)):
                     return descriptor
         except OSError:

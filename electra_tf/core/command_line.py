@@ -111,6 +111,7 @@ def _information(summary: str, groups: Groups, common: set[str]) -> str | None:
         return f"electra-tf {sys.modules['electra_tf'].__version__}"
     if not words & {"help", "helpfull", "h"}:
         return None
+    # Unless all flags are asked for, groups show the common ones, and a line counts the others.
     if "helpfull" in words or not common:
         return _grouped_help(summary, groups)
     number = sum(len([*names]) for names in groups.values()) - len(common)
@@ -125,6 +126,7 @@ def _parse(names: Sequence[str]) -> list[str]:
             path = pathlib.Path(os.path.realpath(os.path.expanduser(name)))
             if path.exists() and str(path) != os.devnull:  # The pipe of `<(...)` has no path.
                 storage.open_regular(path).close()
+        # Lines of --flagfile count as arguments, also in the command that a message repeats.
         _arguments[:] = flags.FLAGS.read_flags_from_files(sys.argv[1:], force_gnu=False)
         _, *operands = flags.FLAGS([sys.argv[0], *_arguments])
     except (flags.Error, ValueError) as error:
@@ -144,10 +146,12 @@ def _line(error: Exception) -> str:
         return str(error)
     if isinstance(error, MemoryError):
         return f"the memory is full ({one_line(str(error)) or 'no size given'}); use less data."
+    # A full disk has no file name if it is that of standard output.
     if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
         return f"the output can't be written ({error.strerror})."
     if isinstance(error, OSError) and error.filename is not None:
         return f"cannot use {shown(str(error.filename))}: {one_line(error.strerror)}."
+    # A missing package is one of the optional ones.
     module = (getattr(error, "name", None) or "").partition(".")[0]
     if module in EXTRAS:
         return f"{module} is not installed: {pip_install(EXTRAS[module])}"
@@ -205,6 +209,7 @@ def command(name: str) -> str:
     if _is_console_script():
         return f"electra {name}".strip()
     program = COMMANDS.get(name, Command("electra_tf", ""))
+    # In a clone: its script, with the clone's path if the command was started elsewhere.
     python, is_elsewhere = sys.orig_argv[0], str(CLONE) != os.getcwd()
     if program.script and (CLONE / program.script).exists():
         return shell_command([
@@ -228,6 +233,7 @@ def shell_command(words: Iterable[str]) -> str:
 
 
 def _grouped_help(summary: str, groups: Groups) -> str:
+    # The console script has other names for the commands in examples.
     summary = textwrap.dedent(summary).strip()
     if _is_console_script():
         for name, (module, _, script) in COMMANDS.items():
@@ -244,6 +250,7 @@ def _grouped_help(summary: str, groups: Groups) -> str:
 
 def _form(flag: flags.Flag) -> str:
     """Returns the form of a flag's value: DIR, FILE, N, RATE, a|b, ..."""
+    # The form follows from the name, else from the setting's declaration, else from the type.
     by_name = [form for form, names in _FORMS.items() if re.search(names, flag.name)]
     by_type = {"int": "N", "float": "X", "string enum": "|".join(
         getattr(flag.parser, "enum_values", ()))}

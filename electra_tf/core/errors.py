@@ -51,9 +51,11 @@ def tensorflow_reason(error: Exception, max_length: int = 200) -> str:
 
     Places in TensorFlow's graph and in files, and details of gRPC, are left out.
     """
+    # The reason of a failed assertion is its own text.
     message = getattr(error, "message", None) or str(error)
     if assertion := re.search(r"assertion failed: \[(.*?)\]", message):
         return assertion[1]
+    # Otherwise, the last cause, without names of nodes and what follows them.
     message = re.split(r"\[Op:|Additional GRPC|The error could be", re.sub(
         r"\{\{.*?\}\}", "", message.split("aborted by:")[-1]))[0]
     # Of several errors, TensorFlow numbers the lines: "(0) RESOURCE_EXHAUSTED: ...".

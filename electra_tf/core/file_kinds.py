@@ -40,6 +40,7 @@ _KINDS = {
 
 def require_text(path: object, head: bytes) -> None:
     """Raises `UserError` if a file's first `HEAD` bytes, decompressed, are not those of text."""
+    # A known beginning; "BZh" can also begin a text.
     starts = [start for start in _KINDS if head.startswith(start)]
     if head[:3] == b"BZh" and not head[4:10] == b"1AY&SY":
         starts = []
@@ -48,6 +49,8 @@ def require_text(path: object, head: bytes) -> None:
     if head[257:262] == b"ustar":
         raise UserError(f"{path} is a tar archive; unpack it with `tar -xf`.")
     if b"\0" in head:
+        # Letters of Latin scripts have a NUL in every other byte of UTF-16: which one tells the
+        # order.
         halves = [head[side::2].count(0) / len(head) for side in (0, 1)]
         kind = {True: "utf-16be", False: "utf-16le"}[halves[0] > halves[1]]
         raise UserError(f"{path} looks like UTF-16; convert it with `iconv -f {kind} -t utf-8`."

@@ -47,6 +47,7 @@ def server(routes: Sequence[Route], address: str, *, middleware: Sequence[Middle
     async def own_pages_only(scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         origin, host = headers.get("origin"), _hostname(f"//{headers.get('host', '')}")
+        # Browsers name the site they believe to be at in Host, and the page that asks in Origin.
         answer: ASGIApp = application
         if address in _LOOPBACK and host not in _LOOPBACK:
             answer = JSONResponse({"error": "the Host must be a name of this machine: "
@@ -130,6 +131,8 @@ class _Protocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Closes connections that wait longest for their clients, if there are too many."""
         super().connection_made(transport)
+        # The connections beyond the limit: as many that wait for their clients close, the oldest
+        # first. The deadline of a connection tells when it began to wait.
         excess = len(self.connections) + 1 - self.limit_concurrency
         if excess > 0:
             newest = self.loop.time() + _HEADER_SECONDS - _NEW_SECONDS

@@ -86,18 +86,21 @@ def one_line_errors(name: str, revision: str | None = None, *, kind: str = MODEL
                                 "lists them.") from error
     # errors.HTTPError is the HTTP client's own, which is another package in other versions.
     except (errors.HTTPError, OSError) as error:
+        # GatedRepoError is a kind of RepositoryNotFoundError, but the repository exists.
         gated = isinstance(error, errors.GatedRepoError)
         if isinstance(error, errors.RepositoryNotFoundError) and not gated:
             raise MissingRepository(
                 f"{name} is {local}not a public {kind} at {constants.ENDPOINT}."
                 f"{suggestion(name, known)} For a private {kind}, log in first: hf auth login."
                 ) from error
+        # No permission: HTTP's 401 or 403, of the error or of its cause.
         statuses = {getattr(getattr(cause, "response", None), "status_code", None)
                     for cause in (error, error.__cause__)}
         if gated or statuses & {401, 403}:
             raise UserError(f"{name} is gated or needs another token: accept its terms at "
                             f"{address}, then log in with hf auth login or set HF_TOKEN."
                             ) from error
+        # No connection, by choice or not; otherwise the transfer began and was cut.
         problem = f"{name} is {local}incomplete in the cache {constants.HF_HUB_CACHE}"
         if constants.HF_HUB_OFFLINE:
             raise MissingRepository(f"{problem}, and HF_HUB_OFFLINE is set; unset it to download "

@@ -25,6 +25,7 @@ def define_flag(setting: Setting, default: str, value: Any = None) -> None:
     text = setting.meaning.replace("`", "")
     if default and "Default: " not in text:
         text += f" Default: {default}."
+    # Numbers are flags of text: the settings convert them, with messages of their own.
     define = {bool: flags.DEFINE_bool, tuple: flags.DEFINE_list}.get(
         setting.kind, flags.DEFINE_string)
     define(setting.field, value, text)

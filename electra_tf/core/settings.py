@@ -110,6 +110,7 @@ class Setting:
     @property
     def allowed(self) -> str:
         """The bounds in words; "" without bounds."""
+        # Two bounds are an interval: ( and ) exclude, [ and ] include.
         bounds = list(self.bounds.items())
         if len(bounds) == 2 and bounds[1][1] < 10_000:  # Larger bounds have commas within.
             (low, minimum), (high, maximum) = bounds
@@ -119,6 +120,7 @@ class Setting:
 
     def check(self, value: Any) -> None:
         """Raises `UserError` unless a value of the field's type is acceptable."""
+        # A flag that was not given has no value.
         if value is None and self.default is None:
             return
         for choice in (value if self.kind is tuple else [value]) if self.choices else ():

@@ -59,11 +59,13 @@ class StopRequest:
         return self
 
     def __exit__(self, *error: object) -> None:
+        # After a signal, the handlers stay for the second one.
         if self.number is not None:
             return
         for number, handler in self._before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._fd_before)
+        # A zero ends the thread, which otherwise waits in `select`.
         os.write(self._writes, b"\0")
         self._watcher.join()
         os.close(self._reads)
@@ -76,6 +78,7 @@ class StopRequest:
         """Reads the numbers that the operating system's handler writes, until a zero."""
         first = None
         while True:
+            # Wait for a signal, and after the first one no longer than the grace period.
             timeout = None
             if first is not None and self._grace_seconds is not None:
                 timeout = max(0.0, first + self._grace_seconds - time.monotonic())
@@ -83,6 +86,7 @@ class StopRequest:
                 if self._grace_seconds is not None:
                     _end_at_once(self.number, self._late)
                 continue
+            # The numbers of signals: the first is recorded, a later one ends the process.
             for number in os.read(self._reads, 64):
                 if not number:
                     return

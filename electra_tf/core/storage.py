@@ -142,11 +142,13 @@ def path(name: str | os.PathLike) -> Path:
     >>> path("runs/small"), path("file:///tmp/small")
     (PosixPath('runs/small'), PosixPath('/tmp/small'))
     """
+    # pathlib drops a slash of hf://, and browsers' addresses of models name the same thing.
     name = re.sub("^hf:/(?!/)", "hf://", os.fspath(name).removeprefix("file://"))
     if page := _MODEL_PAGE.fullmatch(name):
         name = "hf://" + urllib.parse.unquote("@".join(filter(None, page.groups())))
     if "\0" in name:
         raise UserError(f"a file's name must not contain NUL. Received: {shown(name)}")
+    # A path of this machine, or a URL of a file system that TensorFlow knows.
     match = _SCHEME.match(name)
     if match is None:  # The shell leaves "~" in --flag=~/x.
         return pathlib.Path(os.path.expanduser(name))

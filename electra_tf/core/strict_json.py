@@ -53,6 +53,7 @@ def loads(content: bytes, form: type[Form]) -> Form:
     """Returns JSON of a known form; raises `Unreadable` for another form."""
     from pydantic import ValidationError  # 0.2 s that commands without JSON do not wait.
 
+    # pydantic accepts ambiguous JSON, which `parse` refuses first.
     parse(content)
     try:
         return _adapter(form).validate_json(content.removeprefix(codecs.BOM_UTF8), strict=True)
@@ -97,6 +98,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _number(text: str) -> int | float:
+    # Larger integers and floats would be rounded or infinite in other programs.
     is_integer, number = text.lstrip("-").isdigit(), float(text)
     if not abs(number) < (2**63 if is_integer else math.inf):
         raise Unreadable(f"{shown(text)[1:-1]} is not a JSON number of 64 bits")
@@ -105,6 +107,7 @@ def _number(text: str) -> int | float:
 
 def _problem(error: dict[str, Any]) -> str:
     """Returns one of pydantic's errors in words, after the position of the value in the file."""
+    # In our words, with the position: outer keys as a path, the last one as the subject.
     *outer, last = error["loc"] or ("",)
     problem = error["msg"]
     for words, replacement in _WORDS:

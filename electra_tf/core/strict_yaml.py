@@ -34,6 +34,7 @@ def read_sections(path: Path, flag: str) -> dict[str, dict[str, str]]:
         raise UserError(f"{name} can't be read: {error.strerror or error}.") from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{name} is not valid YAML: {error}") from error
+    # Two levels, and texts below them.
     require(isinstance(root, dict), name, "sections, each with fields", root)
     for section, fields in root.items():
         require(isinstance(fields, dict), f"{name}: {shown(section)}", "fields", fields)

@@ -39,6 +39,7 @@ def atomic_directory(final: Path) -> Iterator[pathlib.Path]:
         if not remote:
             unfinished.rename(final)
             return
+        # A remote directory is copied file by file.
         files = [path for path in unfinished.rglob("*") if path.is_file()]
         for path in sorted(files, key=lambda path: path.name == "saved_model.pb"):
             copy = final / str(path.relative_to(unfinished))

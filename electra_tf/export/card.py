@@ -88,12 +88,14 @@ def _public(source: str) -> str:
 
 def _read_scores(source: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     """Returns the columns of a run's scores, and the cells of each row by its name."""
+    # A fine-tuned run: mean and best of its trials for every metric of every split.
     if (source / RESULTS_FILE).exists():
         results = strict_json.read(
             source / RESULTS_FILE, Any, max_bytes=run_directory.MAX_RESULT_BYTES)
         return ("mean", "best"), {
             f"{split}, {metric}": tuple(_shown(values[name]) for name in ("mean", "best"))
             for split, metrics in results["summary"].items() for metric, values in metrics.items()}
+    # A pre-training run: its last evaluation; or scores of one split after --mode=eval.
     path = source / run_directory.EVALUATION_FILE
     if not path.exists():
         return (), {}

@@ -47,11 +47,13 @@ def compare(file_answers: Answers, run_network: Callable[[Sequence[np.ndarray]],
     the largest difference, relative for numbers above 1; raises `UserError` above the tolerance.
     """
     max_difference = 0.0
+    # Each row alone, without padding, [1, size], beside the same row of the padded batch.
     for row, size in enumerate(tokens[2].sum(axis=1)):
         answers = run_network([part[row:row + 1, :size] for part in tokens])
         padded = _comparable({name: file_answers[name][row:row + 1] for name in answers},
                              tokens[0].shape[1])
         for name, expected in _comparable(answers, size).items():
+            # max |a - e| / max(1, |e|) over the positions that both have.
             actual = padded[name][tuple(slice(end) for end in expected.shape)]
             scale = np.maximum(1.0, np.abs(expected))
             difference = float(np.max(np.abs(actual - expected) / scale))
@@ -66,6 +68,7 @@ def _comparable(answers: Answers, length: int) -> Answers:
     """Replaces beams, which can change places if equally likely, by probabilities of spans."""
     if "start_index" not in answers:
         return answers
+    # p(start, end) = exp(ln p(start) + ln p(end | start)), [B, L, L], zero beyond the beams.
     rows = np.arange(len(answers["start_index"]))[:, np.newaxis, np.newaxis]
     spans = np.zeros([len(rows), length, length])
     spans[rows, answers["start_index"][:, :, np.newaxis], answers["end_index"]] = np.exp(

@@ -53,6 +53,7 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
         "architectures": ["ElectraModel"], "id2label": {}, "text_columns": list(model.columns),
         "max_seq_length": model.row_encoder.max_length, "keeps_tail": False,
         "label_threshold": None}
+    # A task adds its labels and the way it cuts long texts.
     form = LongTexts.TRUNCATE
     if isinstance(model, ServedTask):
         network, form = model.network, model.network.config.long_texts
@@ -107,6 +108,7 @@ class _Graph:
 
     def lookup(self, table: Any, indices: str) -> str:
         """Gathers rows of a table [N, E]."""
+        # A table in float32, or integers with a scale for each row.
         if not self._quantized:
             return self.op("Gather", self.constant(table), indices)
         integers, scales = _rounded(np.asarray(table), axis=1, largest=127)
@@ -116,6 +118,8 @@ class _Graph:
 
     def dense(self, x: str, kernel: Any, bias: Any) -> str:
         """Returns x W + b; quantized, x is rounded to uint8 with one scale per call."""
+        # W in float32, or integers and a scale for each column: x W = scale_x scale_W sums of
+        # integers.
         kernel = np.asarray(kernel)
         if not self._quantized:
             product = self.op("MatMul", x, self.constant(kernel))
@@ -147,6 +151,7 @@ class _Graph:
 def build(model: Servable, *, quantized: bool = False) -> onnx.ModelProto:
     """Returns a network as an ONNX model, in float32 or with int8 matmuls and tables."""
     graph = _Graph(quantized=quantized)
+    # Nodes of encoder and head; the last ones name the outputs.
     outputs = _outputs(graph, model)
     for name, (value, _) in outputs.items():
         graph.nodes.append(helper.make_node("Identity", [value], [name]))
@@ -199,6 +204,7 @@ def _outputs(graph: _Graph, model: Servable) -> dict[str, tuple[str, list[str | 
 def _pool(graph: _Graph, encoder: Encoder, mode: str) -> str:
     """Adds the encoder and `PoolingHead`; returns vectors of length 1, [B, H]."""
     x = _encode(graph, encoder, first_only=mode == "cls")
+    # Over the L positions with a 1 in the mask, [B, L, 1]: maximum, or sum / number.
     mask = graph.op("Unsqueeze", TOKEN_INPUTS[2], graph.constant([2], np.int64))
     axis = graph.constant([1], np.int64)
     if mode == "max":
@@ -210,6 +216,7 @@ def _pool(graph: _Graph, encoder: Encoder, mode: str) -> str:
         total, count = (graph.op("ReduceSum", value, axis, keepdims=0)
                         for value in (graph.op("Mul", x, weights), weights))
         x = graph.op("Div", total, count)
+    # x / |x|
     return graph.op("LpNormalization", x, axis=-1, p=2)
 
 
@@ -217,6 +224,8 @@ def _encode(graph: _Graph, encoder: Encoder, *, first_only: bool = False) -> str
     """Adds the encoder; returns its vectors [B, L, H], or [B, H] of [CLS] with `first_only`."""
     ids, segment_ids, mask = TOKEN_INPUTS
     embeddings, project = encoder.embeddings, encoder.embeddings_project
+    # Embeddings of words, the first L positions and segments; layer norm, [B, L, E], and
+    # projection.
     length = graph.op("Shape", ids, start=1, end=2)
     positions = graph.op("Slice", graph.constant(embeddings.positions.table),
                          graph.constant([0], np.int64), length)
@@ -225,9 +234,11 @@ def _encode(graph: _Graph, encoder: Encoder, *, first_only: bool = False) -> str
     x = graph.norm(graph.op("Add", x, segments), embeddings.norm)
     if project is not None:
         x = graph.dense(x, *project.parameters())
+    # Attention scores of padding get a large negative bias, [B, 1, 1, L].
     padding = graph.op("Sub", graph.constant(1.0), graph.op("Cast", mask, to=TensorProto.FLOAT))
     bias = graph.op("Unsqueeze", graph.op("Mul", padding, graph.constant(MASKED_SCORE)),
                     graph.constant([1, 2], np.int64))
+    # The layers; the last one computes [CLS] alone if the head reads nothing else.
     for layer in encoder.encoder_layers:
         x = _run_layer(graph, layer, x, bias,
                        first_only=first_only and layer is encoder.encoder_layers[-1])
@@ -272,5 +283,6 @@ def _run_layer(graph: _Graph, layer: EncoderLayer, x: str, bias: str, *, first_o
 
 def _rounded(weights: np.ndarray, axis: int, largest: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns integers in [-largest, largest], and the scale of every row or column."""
+    # scale = max |w| / largest, at least 1e-12 / largest for weights of zeros.
     scales = np.maximum(np.abs(weights).max(axis=axis, keepdims=True), 1e-12) / largest
     return np.rint(weights / scales).astype(np.int8), scales.astype(np.float32)

@@ -64,11 +64,13 @@ class OnnxModel:
         segment_ids, mask = np.zeros_like(ids), np.zeros_like(ids)
         for index, (first, second) in enumerate(rows):
             size = len(first) + len(second)
+            # Segment 1 is the second text with its [SEP]; padding has segment 0.
             ids[index, :size], mask[index, :size] = first + second, 1
             segment_ids[index, len(first):size] = 1
         return [ids, segment_ids, mask]
 
     def _cut(self, ids: list[int], limit: int) -> list[int]:
+        # The first tokens, or a quarter from the start and the rest from the end.
         head = -(-limit // 4) if self.config["keeps_tail"] else limit
         return ids if len(ids) <= limit else ids[:head] + ids[len(ids) - limit + head:]
 
@@ -114,6 +116,7 @@ class OnnxModel:
             return answers | {"label": labels[probabilities.argmax(axis=1)],
                               "score": probabilities.max(axis=1)}
         predicted = [labels[row >= threshold].tolist() for row in probabilities]
+        # Rows of as many names as the longest, string [B, W], filled up with "".
         width = max(map(len, predicted))
         return answers | {"prediction": np.array(
             [row + [""] * (width - len(row)) for row in predicted], object).reshape(-1, width)}

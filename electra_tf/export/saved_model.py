@@ -103,10 +103,12 @@ def compare(directory: Path, trained: Servable, requests: Sequence[Request],
     exported, max_difference = tf.saved_model.load(str(directory)).signatures[DEFAULT], 0.0
     for request in requests:
         columns = {name: tf.constant(texts) for name, texts in request.items()}
+        # The trained network in float32, which computes with other ops than the export.
         with inference_mode():
             expected = trained.answer(*columns.values())
         for name, value in exported(**columns).items():
             actual, trained_value = value.numpy(), expected[name].numpy()
+            # Numbers by max |a - e| / max(1, |e|); words and labels must be equal in float32.
             difference = 0.0
             if actual.shape != trained_value.shape:
                 difference = np.inf

@@ -141,10 +141,12 @@ class Detector(TextEncoder):
 
         The probability is float32 [B, W], the highest of a word's pieces. Texts have any length.
         """
+        # Words of all texts, whose pieces are packed into rows of at most L tokens.
         split = words.split_as_tokenized(self.row_encoder, *columns)
         rows = words.pack_in_rows(self.row_encoder, split)
         pieces = tf.ragged.range(rows.sizes)
         word_indices = tf.cast(pieces.value_rowids(), tf.int32)
+        # Row and position of every piece, [P, 2], where the probability is read.
         first = tf.gather(rows.first_piece, word_indices)
         positions = tf.stack([first[:, 0], first[:, 1] + pieces.flat_values], axis=1)
         probabilities = tf.gather_nd(inference.map_in_chunks(
@@ -226,6 +228,7 @@ def _checked_tokens(inputs: Sequence[tf.Tensor], config: EncoderConfig, cls_id: 
     """
     ids, segment_ids, mask = _require_equal_shapes(
         dict(zip(TOKEN_INPUTS, inputs, strict=True)), "one shape")
+    # A position counts if another token than [CLS] stands there or follows, or if it is the first.
     is_followed = tf.cumsum(tf.cast(ids != cls_id, tf.int32), axis=1, reverse=True) > 0
     padding_mask = (mask > 0) & (is_followed | (tf.range(tf.shape(ids)[1]) == 0))
     positions = config.max_position_embeddings
@@ -233,6 +236,7 @@ def _checked_tokens(inputs: Sequence[tf.Tensor], config: EncoderConfig, cls_id: 
     def in_range(values: tf.Tensor, size: int) -> tf.Tensor:
         return tf.reduce_all((values >= 0) & (values < size) | ~padding_mask)
 
+    # Values that look-ups would refuse with a message of their own, or read out of range.
     conditions = {
         "attention_mask must have a 1 in every row": tf.reduce_all(tf.reduce_any(padding_mask,
                                                                                  axis=1)),

@@ -45,6 +45,7 @@ def export(model: Servable, path: Path, quantization: Quantization, length: int 
             [None, None] if length is None else [1, length])})
         converter = tf.lite.TFLiteConverter.from_saved_model(
             directory, signature_keys=[TOKEN_IDS])
+        # Weights in float32, float16, or int8 with activations that are rounded when the file runs.
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
         if quantization is not Quantization.NONE:
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -52,6 +53,7 @@ def export(model: Servable, path: Path, quantization: Quantization, length: int 
             converter.target_spec.supported_types = [tf.float16]
         with native_libraries.stderr_closed():  # It lists the options that it ignores.
             unfinished.write_bytes(converter.convert())
+        # The file's answers to the probes, compared with those of the network.
         tokens = [part[:, :length] for part in probe_tokens(model)]
         difference = compare(_run_file(unfinished, tokens, length), network_function(model),
                              tokens, _TOLERANCE[quantization])
@@ -68,6 +70,7 @@ def _run_file(path: Path, tokens: Sequence[np.ndarray], length: int | None) -> A
     run = interpreter.get_signature_runner(TOKEN_IDS)
     if length is None:
         return run(**dict(zip(TOKEN_INPUTS, tokens, strict=True)))
+    # Rows [B, L] padded to the fixed length, which run as [1, length].
     padded = [np.pad(array, [(0, 0), (0, length - array.shape[1])]) for array in tokens]
     rows = [run(**dict(zip(TOKEN_INPUTS, row, strict=True)))
             for row in zip(*(np.split(array, len(array)) for array in padded), strict=True)]

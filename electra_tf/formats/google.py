@@ -43,6 +43,7 @@ def read(prefix: str, vocab_file: Path | None, normalization: Normalization | No
     """Returns the networks of a TensorFlow checkpoint: of Google's code, or of Model Garden's."""
     vocab_file = vocab_file or storage.path(prefix).parent / VOCABULARY_FILE
     text = TextSettings.load(vocab_file, normalization)
+    # A cased vocabulary would be read as uncased, the default, if no file says otherwise.
     if normalization is None and recorded_normalization(text.vocabulary, vocab_file) is None:
         capitals = [token for token in text.vocabulary.tokens if re.match("(##)?[A-Z]", token)]
         if len(capitals) > text.vocabulary.size / 100:
@@ -52,6 +53,7 @@ def read(prefix: str, vocab_file: Path | None, normalization: Normalization | No
                 "checkpoint: python -m "
                 f"electra_tf.apps.tools.convert_checkpoint --from={prefix} --to=NEW_DIRECTORY "
                 "--to_format=run --nolower_case")
+    # Only Model Garden's checkpoints have an object graph; Google's are of TensorFlow 1.
     with open_reader(prefix) as reader:
         model, weights = (Format.MODEL_GARDEN.module.read(reader, prefix)
                           if reader.has_tensor(GRAPH)
@@ -70,6 +72,7 @@ def _read_networks(reader: Any, prefix: str, num_heads: int | None) -> tuple[Mod
     stored = reader.get_variable_to_shape_map()
     # The name of an optimizer's slot begins with that of its weight.
     names = [name for name in stored if name.rpartition("/")[0] not in stored]
+    # The encoder, and the networks' other parts; a task's head and global_step are left out.
     scope = "bert" if any(name.startswith("bert/") for name in names) else "electra"
     used = re.compile(f"{scope}/(embeddings|encoder)|generator|discriminator_predictions/")
     note_unused([name for name in names if stored[name] and not used.match(name)], prefix)
@@ -85,6 +88,7 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
     require_pretrained(checkpoint)
     _require_heads_of_64_units(checkpoint.config, checkpoint.source)
     make_directory(directory)
+    # One op writes the names and values that TensorFlow 1's saver would.
     names = sorted(checkpoint.weights)
     tf.raw_ops.SaveV2(
         prefix=tf.constant(str(directory / PREFIX)), tensor_names=tf.constant(names),

@@ -165,6 +165,7 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
     if config.architecture not in ("", ARCHITECTURES[GENERATOR]):
         raise UserError(f"{directory / CONFIG_FILE}: the architecture is {config.architecture}; "
                         f"{ARCHITECTURES[GENERATOR]} is expected.")
+    # Both networks must read the same ids, and score words by the word embeddings.
     encoder = shape.discriminator
     if read_text(directory) != text:
         raise UserError(f"{directory} reads text in another way than its {DISCRIMINATOR} "
@@ -176,6 +177,7 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
                         "generators with an output matrix of their own (tie_word_embeddings: "
                         "false) are not supported. For the discriminator alone, name its own "
                         "directory.")
+    # The generator's weights, without embeddings that equal the discriminator's.
     _, generator, others = _convert(tensors, shape, language_model(
         "generator", encoder, full_encoder(encoder)).weights, text, directory)
     note_unused(others, str(weights_file(directory)))
@@ -186,6 +188,7 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
 
 def _fetch(path: Path, *, with_generator: bool) -> tuple[Path, Path]:
     """Downloads a model of the Hub; returns its directory and that of a generator, if any."""
+    # A generator is in generator/, or a model whose name ends in -generator.
     model, revision = hub.parse_model_name(path)
     directory = _download(model, revision, ("", f"{GENERATOR}/") if with_generator else ("",))
     if with_generator and model.endswith("-discriminator"):
@@ -207,6 +210,7 @@ def _download(model: str, revision: str | None, folders: Sequence[str]) -> Path:
         read_config(directory)
     elif not (directory / ADAPTER_FILE).exists():
         raise UserError(f"{model} holds no config.json; it is not a model of transformers.")
+    # The first file of weights that the model has, or an index and the files that it names.
     for name, parts in WEIGHTS_FILES.items():
         if (download(name) / name).exists():
             if parts:
@@ -224,6 +228,7 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
     Raises `UserError` for missing or unknown weights, or a head that Hugging Face doesn't have.
     """
     if checkpoint.task is not None:
+        # A fine-tuned model: the encoder and the head of Hugging Face's class.
         head, entries = hugging_face_heads.to_hugging_face(checkpoint)
         encoder = checkpoint.config.discriminator
         weights = {name: value for name, value in checkpoint.weights.items()
@@ -239,6 +244,7 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
             sentence_transformers.write(checkpoint.pooling, encoder.hidden_size, directory)
         return
     require_networks(checkpoint)
+    # The networks of pre-training, each with its own copy of shared embeddings.
     for name in (DISCRIMINATOR, GENERATOR) if checkpoint.has_generator else (DISCRIMINATOR,):
         has_head = name == GENERATOR or checkpoint.has_discriminator
         _write_network(checkpoint.text, directory / name, *extract(checkpoint, name), {
@@ -259,6 +265,7 @@ def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, 
                    entries: Mapping[str, Any], head: Weights, max_length: int | None = None
                    ) -> None:
     """Writes one network; `entries` are those of the head in config.json, `head` its weights."""
+    # PyTorch's kernels are [out, in].
     make_directory(directory)
     tensors = {_pytorch_name(name): value.T if name.endswith("/kernel") else value
                for name, value in weights.items()}
@@ -291,6 +298,7 @@ def read_config(directory: Path, tensors: Collection[str] = ()) -> tuple[Config,
     """
     path = directory / CONFIG_FILE
     config = strict_json.read(path, Config, max_bytes=4 * MIB)  # 1 KB, and the names of labels.
+    # BERT's embeddings have the hidden size; only ELECTRA projects smaller ones.
     settings = {name: getattr(config, entry) for name, entry in _CONFIG_NAMES.items()
                 if getattr(config, entry) is not None}
     is_electra = any(name.startswith("electra.") or "embeddings_project." in name
@@ -314,6 +322,8 @@ def _convert(tensors: Weights, model: ModelConfig, shapes: Shapes, text: TextSet
     vocabulary. Raises `UserError` for other shapes.
     """
     source, prefix = str(weights_file(directory)), _prefix(tensors)
+    # Our name -> PyTorch's; tensors of other modules than those of the shapes are left to the
+    # caller.
     names = {name: re.sub(r"^electra\.", prefix, _pytorch_name(name)) for name in shapes}
     heads = {f"{name.split('.')[0]}." for name in names.values()} - {prefix}
     others = {name: value for name, value in tensors.items() if not name.startswith(
@@ -322,6 +332,7 @@ def _convert(tensors: Weights, model: ModelConfig, shapes: Shapes, text: TextSet
         {name: value for name, value in tensors.items() if name not in others},
         {names[name]: shape[::-1] if name.endswith("/kernel") else shape
          for name, shape in shapes.items()}, source)
+    # float32 kernels [in, out], and embeddings of as many rows as the vocabulary has tokens.
     weights = {name: tensors[names[name]].astype(np.float32) for name in shapes}
     return *drop_padding_rows(model, {
         name: value.T if name.endswith("/kernel") else value for name, value in weights.items()},

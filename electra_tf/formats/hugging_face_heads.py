@@ -182,6 +182,7 @@ def task_config(checkpoint: Checkpoint) -> TaskConfig:
 
 def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_Layer, _Layer]:
     """Returns two layers that, with GELU between them, are equal to one dense layer."""
+    # h = gelu([W, -W, 0] x + [b, -b, 0]), y = [I; -I; 0] h = gelu(Wx + b) - gelu(-Wx - b) = Wx + b.
     hidden_size, outputs = kernel.shape
     unused = hidden_size - 2 * outputs
     if unused < 0:
@@ -265,9 +266,11 @@ def _named_task(kind: TaskKind, name: str | None, labels: tuple[str, ...]) -> Ta
 
     That of numbers or other labels has the columns of GLUE's task if these are a pair.
     """
+    # A task of GLUE counts with its own labels.
     task = glue.TASKS.get(name)
     if task and task.labels and labels == task.spec.label_words:
         return task.spec
+    # Otherwise the kind, with the columns of GLUE's task if others fine-tuned on its pairs.
     spec = kind.spec(str(kind.kind), labels)
     task = glue.TASKS.get(re.sub("^glue[-_:/]|[-_]mm$|-", "", (name or "").lower()))
     is_pair = task and len(task.texts) == 2 and kind.hugging_face.problem_type
@@ -276,6 +279,7 @@ def _named_task(kind: TaskKind, name: str | None, labels: tuple[str, ...]) -> Ta
 
 def _read_labels(config: Config, outputs: int, source: str) -> tuple[str, ...]:
     """Returns the labels of a head's outputs: those of id2label, otherwise LABEL_0 and so on."""
+    # A label for every output, each once.
     ids = tuple(map(str, range(outputs)))
     names = config.id2label or {index: f"LABEL_{index}" for index in ids}
     labels = tuple(str(names[index]) for index in ids

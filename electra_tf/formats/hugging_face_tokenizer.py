@@ -122,6 +122,7 @@ def read_text(directory: Path) -> TextSettings:
 
     The caller compares the number of tokens with the rows of the embeddings.
     """
+    # tokenizer_config.json decides which class reads the vocabulary, and which file has it.
     config, path = _read_config(directory), directory / TOKENIZER_FILE
     file = _read(path, _TokenizerFile) if path.exists() else None
     is_library_class = config.tokenizer_class in _LIBRARY_CLASSES
@@ -129,6 +130,7 @@ def read_text(directory: Path) -> TextSettings:
         raise UserError(f"{directory / SETTINGS_FILE}: tokenizer_class {config.tokenizer_class} "
                         f"needs {TOKENIZER_FILE}, which is missing; copy it from the model.")
     base_ids, vocabulary, added_tokens = _read_tokens(directory, config, file)
+    # The normalization: BERT's classes build it from their settings, the library's read it.
     normalization = dataclasses.replace(
         Normalization.of(config.do_lower_case, config.strip_accents),
         max_word_characters=_LIBRARY_WORD_CHARACTERS, final_sigma=config.do_lower_case is False)
@@ -362,11 +364,14 @@ def write_exact_text(text: TextSettings, directory: Path, max_length: int) -> No
     normalization = text.normalization
     file = json.loads((directory / TOKENIZER_FILE).read_bytes())
     steps = file["normalizer"]["normalizers"]
+    # Characters that the first step keeps; accents are removed after BERT's step has decomposed
+    # letters.
     kept = _KEPT + (r"\p{Mc}\p{Me}" if normalization.strip_accents else r"\p{M}")
     steps.insert(0, remove(rf"[^{kept}]|\x{{FFFD}}"))
     last = len(steps) - normalization.nfc
     steps[last:last] = [*([remove(r"\p{Mn}")] if normalization.strip_accents else []),
                         *([remove(r"\p{M}{31,}")] if normalization.nfc else [])]
+    # Words end at all punctuation and Chinese characters of newer tables.
     splits = file["pre_tokenizer"].get("pretokenizers", [file["pre_tokenizer"]])
     splits.insert(1, {**_LONG_WORD_SPLIT, "pattern": {"Regex": _WORDS}})
     write_json(directory / TOKENIZER_FILE, file | {
@@ -378,6 +383,7 @@ def write_exact_text(text: TextSettings, directory: Path, max_length: int) -> No
 
 def _row_template(ids: Mapping[str, int]) -> dict[str, Any]:
     """Returns the post_processor: [CLS] text [SEP], or [CLS] text [SEP] text [SEP]."""
+    # Segments 0, 0, 0, 1, 1.
     first, second = ({"Sequence": {"id": name, "type_id": segment}}
                      for segment, name in enumerate("AB"))
     cls, first_sep, second_sep = ({"SpecialToken": {"id": token, "type_id": segment}}

@@ -68,6 +68,7 @@ def read_weights(directory: Path) -> dict[str, np.ndarray]:
     tensors = [(re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight",
                        re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)), value)
                for path in _parts(source) for name, value in _read_file(path)]
+    # Every name once, without what precedes all of them; shared weights repeat a value.
     prefix = _common_prefix([name for name, _ in tensors], source)
     weights: dict[str, np.ndarray] = {}
     for name, value in tensors:
@@ -98,6 +99,7 @@ def _parts(source: Path) -> list[Path]:
 
 def _common_prefix(names: list[str], source: Path) -> str:
     """Returns what precedes an encoder's own names or "electra." and "bert."; a note says so."""
+    # Each encoder has one table of positions, whose name begins with the prefix.
     prefixes = {re.sub(r"\b(electra|bert)\.$", "", name.removesuffix(_POSITIONS))
                 for name in names if name.endswith(_POSITIONS)}
     if "" in prefixes or not prefixes:
@@ -137,6 +139,8 @@ def _read_keras(path: Path) -> Iterable[tuple[str, np.ndarray]]:
     content, weights = io.BytesIO(read_bytes(path, _MAX_WEIGHT_BYTES)), []
     try:
         with h5py.File(content, "r") as file:
+            # HDF5 has a group for each layer: tf_electra/x/layer_._3/dense/kernel:0 ->
+            # x.layer.3.dense.weight.
             groups = [file[name] for name in file.attrs["layer_names"]]
             for name, value in [(name, group[name]) for group in groups
                                 for name in group.attrs["weight_names"]]:
@@ -163,6 +167,7 @@ def _read_pickled(path: Path) -> Iterable[tuple[str, np.ndarray]]:
     try:
         import torch
     except ModuleNotFoundError as error:
+        # The command converts all parts of the file.
         files = f"{glob.escape(str(path.parent))}/{re.sub('-[0-9]+-of-[0-9]+', '*', path.name)}"
         program = ("import glob, torch, safetensors.torch as s; s.save_file({n: "
                    f"t.clone().contiguous() for p in glob.glob({files!r}) for n, t in torch.load("

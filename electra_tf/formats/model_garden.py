@@ -66,6 +66,7 @@ def garden_path(name: str) -> str:
 
 def read(reader: Any, source: str) -> tuple[ModelConfig, Weights]:
     """Returns the shape of the networks, and their weights by our names."""
+    # A checkpoint of a whole ElectraPretrainer, or of an encoder under one of several names.
     objects = _Objects(reader, source)
     encoder = next((path for path in _ENCODER_PATHS
                     if objects.node(f"{path}/_transformer_layers")), "")
@@ -73,6 +74,7 @@ def read(reader: Any, source: str) -> tuple[ModelConfig, Weights]:
         raise UserError(f"{source} holds no encoder of Model Garden (model or encoder).")
     parent = "model/" if encoder == _ENCODER_PATHS[0] else ""
     (weights, num_heads), generator_heads = objects.network(encoder, parent), None
+    # A generator beside it, without embeddings that equal the discriminator's.
     if objects.node(parent + _GENERATOR):
         generator, generator_heads = objects.network(parent + _GENERATOR, parent)
         weights = join_networks(weights, generator, source)
@@ -123,6 +125,7 @@ class _Objects:
         config = EncoderConfig(num_layers=sum(child.local_name.isdigit() for child in layers))
         network = (language_model("generator", config, full_encoder(config))
                    if encoder.endswith(_GENERATOR) else discriminator(config))
+        # Output layers may be missing, as the projection of embeddings of the hidden size is.
         weights = {}
         for name in network.weights:
             in_encoder, path = name.startswith(ENCODER), garden_path(name)
@@ -137,6 +140,7 @@ class _Objects:
                 value(table), weights[f"{ENCODER}embeddings/word_embeddings"]):
             raise UserError(f"{self._source}: {table} is not the generator's word embeddings; "
                             "output matrices of their own are not supported.")
+        # Kernels of queries are [H, A, H / A], so that their second size is the number of heads.
         query = f"{encoder}/_transformer_layers/0/_attention_layer/_query_dense/kernel"
         return weights, value(query).shape[1]
 
@@ -182,6 +186,8 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
 
 def _reshaped(path: str, value: np.ndarray, *heads: int) -> np.ndarray:
     """Returns a weight with Model Garden's dimension of heads, or without it for no `heads`."""
+    # [H, H] <-> [A, H / A, H] for outputs; [H, H] <-> [H, A, H / A] and [H] <-> [A, H / A] for
+    # inputs.
     if path.endswith("_attention_layer/_output_dense/kernel"):
         return value.reshape(*heads, -1, value.shape[-1])
     if re.search("_attention_layer/_(query|key|value)_dense/", path):

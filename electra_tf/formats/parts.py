@@ -45,6 +45,7 @@ def extract(checkpoint: Checkpoint, network: str) -> tuple[EncoderConfig, Weight
     if not checkpoint.has_generator:
         raise UserError(f"{checkpoint.source} has no generator. Name a run of "
                         "objective.name=electra or mlm.")
+    # The generator's own weights and those that it shares; its encoder gets the name "electra/...".
     table = specs.generator(checkpoint.config)
     return table.encoder, {re.sub("^generator/", ENCODER, name): checkpoint.weights[name]
                            for name in table.weights}
@@ -53,6 +54,7 @@ def extract(checkpoint: Checkpoint, network: str) -> tuple[EncoderConfig, Weight
 def require_networks(checkpoint: Checkpoint) -> None:
     """Raises `UserError` unless a model is a whole encoder, with or without the two networks."""
     encoder = checkpoint.config.discriminator
+    # The encoder, the discriminator's head if there is one, and what the generator doesn't share.
     shapes = (specs.discriminator(encoder).weights if checkpoint.has_discriminator
               else parameter_shapes.full_encoder(encoder))
     if checkpoint.has_generator:
@@ -74,6 +76,7 @@ def join_networks(weights: Weights, generator: Weights, source: str) -> Weights:
     The generator's encoder is named "electra/..." too. Raises `UserError` for embeddings that no
     tying allows.
     """
+    # The largest part that both networks have in common: all, embeddings, word embeddings or none.
     paths = ENCODER, f"{ENCODER}embeddings/", f"{ENCODER}embeddings/word_embeddings"
     shared = next((path for path in paths if all(
         name in generator and np.array_equal(generator[name], value)
@@ -93,11 +96,13 @@ def infer_generator(model: ModelConfig, weights: Weights, source: str,
 
     Raises `UserError` for another number of heads than the generator of this shape has.
     """
+    # Without an encoder of the generator, the discriminator's has both heads.
     query = "generator/encoder/layer_{}/attention/self/query/bias"
     if query.format(0) not in weights:
         if GENERATOR_BIAS not in weights:
             return model
         return dataclasses.replace(model, tying=Tying.EVERYTHING, generator_width=1.0)
+    # The embeddings that the generator has tell which ones it shares; a bias [H] tells its width.
     tying = (Tying.NONE if "generator/embeddings/word_embeddings" in weights else
              Tying.TOKEN_EMBEDDINGS if "generator/embeddings/position_embeddings" in weights else
              Tying.ALL_EMBEDDINGS)

@@ -113,6 +113,7 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
     beside them say. Raises `UserError` for damage, missing or unknown weights, and values that
     aren't finite.
     """
+    # Read the format that the files show.
     form = Format.HUGGING_FACE if hub.is_model_name(path) else _find_format(path)
     if form is Format.RUN:
         checkpoint = form.module.read(path)
@@ -174,6 +175,7 @@ def _find_prefix(path: Path) -> str | None:
 
     The path may also be a file of the checkpoint: PREFIX.index, .meta or .data-00000-of-00001.
     """
+    # The prefix itself, the newest checkpoint of a directory, or its only one.
     path = storage.path(re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", str(path)))
     if storage.path(f"{path}.index").exists():
         return str(path)

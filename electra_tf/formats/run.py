@@ -65,6 +65,7 @@ def initialization(source: Path) -> dict[str, Any]:
     They are those of the run at `source`, or of the run in which its initial weights began. The
     result is empty if the weights came from elsewhere, or from a run that was removed.
     """
+    # From run to initial run, until one began with new weights.
     visited: set[Path] = set()
     while source not in visited and (source / run_directory.SETTINGS_FILE).exists():
         visited.add(source)
@@ -79,6 +80,7 @@ def initialization(source: Path) -> dict[str, Any]:
 
 def write(checkpoint: Checkpoint, directory: Path) -> None:
     """Writes a run's directory with a checkpoint of step 0, without an optimizer's state."""
+    # Settings of a run: the networks' alone after pre-training, the whole recipe after fine-tuning.
     facts = checkpoint.text.to_dict() | {"initial": checkpoint.source}
     if checkpoint.task is None:
         config = PretrainingConfig(model=checkpoint.config,
@@ -95,6 +97,7 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
         identity = run_directory.identity(config, facts | task.to_dict())
     run_directory.open_run_dir(directory, identity)
     checkpoint.text.save(directory / run_directory.VOCABULARY_FILE)
+    # Weights by our names, and step 0.
     holder = tf.Module()
     holder.weights = [tf.Variable(value, name=name) for name, value in checkpoint.weights.items()]
     step = tf.Variable(0, dtype=tf.int64, name="step")

@@ -81,6 +81,7 @@ def read(path: Path) -> tuple[Path, Pooling, bool]:
 
 def write(pooling: Pooling, hidden_size: int, directory: Path) -> None:
     """Writes the files for an encoder in `directory` whose pooled vectors are normalized."""
+    # A module each for encoder, pooling and normalization, with its settings.
     paths = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
     write_json(directory / MODULES_FILE, [
         {"idx": index, "name": str(index), "path": path,

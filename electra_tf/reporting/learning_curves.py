@@ -24,6 +24,7 @@ class MeasuredNetwork:
 
     def auc(self, tokens: float) -> float:
         """Returns the expected final AUC: 0.5 or more, limit - scale x tokens^-exponent."""
+        # A line through ln(limit - AUC) over ln(tokens): limit - AUC is a power of the tokens.
         counts, aucs = np.array(self.measured).T
         slope, intercept = np.polyfit(np.log(counts), np.log(self.limit - aucs), 1)
         return max(0.5, self.limit - float(np.exp(intercept)) * tokens**float(slope))
@@ -51,6 +52,7 @@ def compare_with_measured(auc: float, tokens: float, shape: EncoderConfig) -> st
 
     Sizes are compared by layers x hidden size squared.
     """
+    # The nearest measured network by parameters of its layers, about 12 x layers x hidden size^2.
     def distance(network: MeasuredNetwork) -> float:
         count, width = map(int, network.name.split(" x "))
         return abs(np.log(count * width**2 / (shape.num_layers * shape.hidden_size**2)))

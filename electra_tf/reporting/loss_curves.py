@@ -20,6 +20,7 @@ def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
     `runs` has records of metrics.jsonl by name; several are drawn over each other, with a legend.
     Raises `UserError` if there are no records, or the file can't be written.
     """
+    # Panels that have points, in up to three columns.
     drawn = {label: present for label, names in panels().items()
              if (present := [name for name in names if any(
                  _points(records, name, kind)[0] for records in runs.values()
@@ -66,6 +67,7 @@ def _draw_panel(axes: Any, label: str, names: Sequence[str],
     for run_index, records in enumerate(runs.values()):
         for key_index, key in enumerate(names):
             style = _style(run_index, key_index, len(runs))
+            # The curve of training, with the smoothed one over it if it has enough points.
             steps, values = _points(records, key, "train")
             if key != "learning_rate" and len(steps) >= 60:
                 axes.plot(steps, values, color=style["color"], alpha=0.25, linewidth=0.9)
@@ -77,6 +79,7 @@ def _draw_panel(axes: Any, label: str, names: Sequence[str],
             dots = style | {"linestyle": ""} if steps else style
             axes.plot(*_points(records, key, "eval"), **dots, linewidth=1.2, markersize=6,
                       markeredgecolor="white", markeredgewidth=1, zorder=3)
+    # A legend of the panel's metrics, without the words that all of them share.
     if len(names) > 1:
         prefix = os.path.commonprefix(names).rpartition("_")[0]  # The axes' label has it.
         axes.legend(
@@ -84,6 +87,7 @@ def _draw_panel(axes: Any, label: str, names: Sequence[str],
             [key.removeprefix(f"{prefix}_").replace("_", " ").replace("auc", "AUC")
              for key in names], frameon=False, fontsize=8, labelcolor=plots.INK, loc="lower left",
             bbox_to_anchor=(0, 1), ncols=len(names), borderaxespad=0.2)
+    # Few and whole steps on the x axis; small rates with a common exponent.
     plots.style_axes(axes, x="step", y=label)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step:,.0f}"))
@@ -116,6 +120,7 @@ def _points(records: Sequence[Record], key: str, kind: str) -> tuple[list[int], 
     Means over training intervals shorter than half the median are left out: a checkpoint or the
     end of a run cuts intervals short, and means over few steps are noise.
     """
+    # Records of intervals that are long enough.
     points = [record for record in records if record.get("kind") == kind]
     if kind == "train" and len(points) > 2:
         ends = [record["step"] for record in points]

@@ -62,10 +62,12 @@ def read_metrics(path: str | Path) -> list[Record]:
             f"{path} does not exist; train first, or name another --model_dir.") from None
     except OSError as error:
         raise read_error(path, error) from error
+    # A killed process leaves a line without its end; the line's step is trained again.
     lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     if re.fullmatch(rb"\{[ -|~]*", lines[-1]):  # A record without its last brace.
         note(f"{path}:{len(lines)} is incomplete and ignored")
         del lines[-1]
+    # Every other line is a record: a step, a kind and numbers, null for NaN.
     records = []
     for row, line in enumerate(lines, start=1):
         if not line.strip():

@@ -68,6 +68,7 @@ class StepTimer:
 
         `other_work` are the remaining pieces of other work by name; 0 s each until one was seen.
         """
+        # The seconds of a step: the median of full samples, or the mean of the first one.
         if self._samples:
             step = statistics.median(self._samples)
         elif self._open_steps:

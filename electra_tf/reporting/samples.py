@@ -68,6 +68,7 @@ class Corruption:
         for before, after, selected, probability in zip(
                 self.original, self.corrupted, self.selected,
                 [0.0] * len(self.original) if unknown else self.replaced_probability, strict=True):
+            # A token that differs is a replacement, also where the generator didn't fill it in.
             detected = probability > 0.5
             if before != after:
                 outcome = "replaced" if unknown else "detected" if detected else "missed"
@@ -105,6 +106,7 @@ def terminal_page(samples: Sequence[Corruption], *, color: bool = False) -> str:
         views.append("\n".join([f"{number}. {summary(sample)}", *wrapped(words, "  ")]))
     if all(sample.replaced_probability is None for sample in samples):
         return "\n\n".join([GUESSES_LEGEND, *views])
+    # Mean probabilities of replaced and of original tokens, over all samples.
     tokens = [token for sample in samples for token in sample.tokens()]
     replaced, original = ([probability for before, after, probability, _ in tokens
                            if (before != after) is different] for different in (True, False))
@@ -118,6 +120,7 @@ def _marked_words(sample: Corruption) -> Iterator[tuple[str, Outcome]]:
 
     A word is detected if the discriminator detects one of its replaced pieces.
     """
+    # Words are a piece and those that continue it.
     tokens = list(sample.tokens())
     starts = [index for index, token in enumerate(tokens) if not index or not _continues(token[0])]
     for start, stop in zip(starts, [*starts[1:], len(tokens)], strict=True):
@@ -127,6 +130,7 @@ def _marked_words(sample: Corruption) -> Iterator[tuple[str, Outcome]]:
             for piece in pieces[1:]) for side in (0, 1))
         if (before, start) == ("[CLS]", 0) or (before, stop) == ("[SEP]", len(tokens)):
             continue
+        # The word's outcome is that of its replaced pieces, or of all if it kept them.
         counted = [piece for piece in pieces if piece[0] != piece[1]] or pieces
         outcome = min((piece[3] for piece in counted), key=_ORDER.index)
         percent = (f" {_MARKS[outcome]}{max(piece[2] for piece in counted):.0%}"

@@ -24,6 +24,7 @@ def table_text(table: TextTable) -> str:
     """Returns a table with its title and notes; only a heading's cells may exceed `WIDTH`."""
     lines = [table.title]
     if table.heading:
+        # Columns as wide as their widest cell: names at the left, numbers at the right.
         cells = [table.heading, *table.rows]
         widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
         for name, *numbers in cells:

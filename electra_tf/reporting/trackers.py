@@ -30,6 +30,7 @@ def begin(name: str, run_id: str | None, title: str, group: str, settings: Mappi
     """Returns the id of a new or resumed run, its `Log`, and a function that ends it."""
     tracker = importlib.import_module(name)
     if name == "wandb":
+        # wandb shows nested settings, a section each.
         sections: dict[str, dict[str, Any]] = {key.partition(".")[0]: {} for key in settings}
         for key, value in settings.items():
             sections[key.partition(".")[0]][key.partition(".")[2]] = value
@@ -59,6 +60,7 @@ def tracked(names: Iterable[str], ids_file: Path, config: Any, facts: Mapping[st
         ids_file.exists()) else {}
     group, runs, failed, has_begun, succeeded = str(ids_file.parent), {}, set(), bool(ids), False
 
+    # A tracker's failure ends the command before training, and later only this tracker's reports.
     def attempt(name: str, action: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return action(*arguments)

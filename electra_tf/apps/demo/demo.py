@@ -36,6 +36,7 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     model_dir = storage.path(values.model_dir)
+    # The port is taken before the networks are read, so that a taken one is reported at once.
     with http_server.listen(values.host, values.port) as listening:
         checkpoint = pretrained.read(model_dir)
         detection = ReplacedTokenDetection(checkpoint)
@@ -53,6 +54,7 @@ def compare(model_dir: Path, model: ModelConfig) -> str:
     metrics = model_dir / METRICS_FILE
     if not (metrics.exists() and (model_dir / SETTINGS_FILE).exists()):
         return ""
+    # The last fixed-noise evaluation, at this number of tokens: steps x examples x length.
     scores = [record for record in read_metrics(metrics) if "unigram_auc" in record]
     if not scores:
         return ""

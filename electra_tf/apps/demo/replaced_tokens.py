@@ -73,6 +73,7 @@ class ReplacedTokenDetection:
             "candidates", the likeliest first, "original" and "sampled", each a token and its
             probability; "left_out", the probability of likelier tokens that are no candidates.
         """
+        # Token ids of the sentence, with [CLS] and [SEP], int32 [n + 2].
         ids, vocabulary = self._ids(request.sentence), self._vocabulary
         originals = [vocabulary.tokens[index] for index in ids[1:-1]]
         if not originals:
@@ -93,6 +94,7 @@ class ReplacedTokenDetection:
         uniforms = Rng(seed=request.seed, step=zero, first_example=zero).uniform(
             "sampling", 1, length)[0]
 
+        # Generator, samples and discriminator: [1, L] by name, of which [n] belong to the sentence.
         with inference_mode():
             outputs = self._steps(tf.constant(padded), tf.constant(selected), uniforms,
                                   tf.constant(request.temperature, tf.float32))
@@ -131,14 +133,18 @@ class ReplacedTokenDetection:
         [1, L, 64] by name.
         """
         length = ids.shape[1]
+        # The generator reads [MASK] at selected positions; its logits are [L, V], of all positions.
         padding_mask, segments = ids != self._vocabulary.pad_id, tf.zeros_like(ids)
         logits = self._model.generator(
             tf.where(selected, self._vocabulary.mask_id, ids), segments, padding_mask,
             tf.range(length)[tf.newaxis])
+        # A sample of softmax(logits / T) for every position.
         softmax = at_temperature(distribution(logits), temperature)
         sampled = sample(softmax, uniforms)
         probabilities = tf.nn.softmax(tf.cast(softmax.logits, tf.float32))
+        # The likeliest tokens to choose candidates from, [L, 64].
         best, best_ids = tf.math.top_k(probabilities, min(64, self._vocabulary.size))
+        # The discriminator reads the samples at selected positions: corrupted ids, [1, L].
         written = tf.where(selected, sampled, ids)
         replaced_logits = self._model.discriminator(written, segments, padding_mask)
         return {
@@ -163,6 +169,7 @@ def good_example(detection: ReplacedTokenDetection) -> DemoRequest:
         return (min(outcomes.count("restored"), 2) + min(outcomes.count("detected"), 3)
                 - 0.5 * (outcomes.count("missed") + outcomes.count("false alarm")))
 
+    # The cheapest sentence that fits, and the seed of twelve with the most varied outcomes.
     fitting = [sentence for sentence in EXAMPLES
                if len(detection.tokens(sentence)) <= detection.max_tokens]
     sentence = min(fitting or [EXAMPLES[0]], key=cost)
@@ -177,6 +184,7 @@ def masked_positions(words: np.ndarray, request: DemoRequest) -> np.ndarray:
     Words, bool [n], are masked before punctuation, numbers and pieces of words. A higher rate masks
     more tokens beside those of a lower one.
     """
+    # A random order with words first; the rate decides how many of its first are masked.
     order = np.random.default_rng(request.seed).permutation(len(words))
     order = order[np.argsort(~words[order], kind="stable")]
     selected = np.zeros(len(words), bool)
@@ -189,10 +197,12 @@ def _candidates(tokens: list[str], probabilities: np.ndarray) -> dict[str, Any]:
 
     They are words only, if three or more words have 0.05 of the likeliest token's probability.
     """
+    # Words that are likely enough, or all tokens if there are few such words.
     pairs = list(zip(tokens, probabilities, strict=True))
     words = [(token, probability) for token, probability in pairs
              if token[0].isalpha() and probability >= 0.05 * probabilities[0]]
     shown = (words if len(words) >= 3 else pairs)[:8]
+    # Probability of tokens that are likelier than the last candidate, but are no words.
     left_out = sum(pair[1] for pair in pairs if pair not in shown and pair[1] > shown[-1][1])
     return {"candidates": [_candidate(*pair) for pair in shown], "left_out": float(left_out)}
 

@@ -37,6 +37,7 @@ def server(detection: ReplacedTokenDetection, *, example: DemoRequest, compariso
     async def replace(request: Request) -> Response:
         if waiting.locked():
             raise HTTPException(503, "too many requests wait for an answer; try again")
+        # One sentence after another: waiting requests hold their bodies, not the networks' memory.
         async with waiting:
             body = await http_server.read_body(request, _MAX_BYTES, "; shorten the sentence")
             try:

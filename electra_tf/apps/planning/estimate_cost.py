@@ -89,6 +89,7 @@ def cost_of(config: PretrainingConfig, length: int) -> RunCost:
             f"--max_seq_length={length} is more than the model's "
             f"{config.model.max_position_embeddings} positions; give --set "
             f"model.max_position_embeddings={length} too.")
+    # A generator that another run trained: its shape counts, but it isn't trained again.
     objective, generator = objective_class(config.objective.name), None
     directory = config.objective.generator_dir(storage.path("."))
     if directory is not None and not objective.generator_objective:
@@ -96,6 +97,7 @@ def cost_of(config: PretrainingConfig, length: int) -> RunCost:
     # The objective describes its networks without records.
     networks = objective(config, ObjectiveContext.placeholder(
         config.model.vocab_size, generator=generator)).network_specs()
+    # tokens = batch x steps x length; FLOPs are those of a token times the tokens.
     training = config.training
     tokens = float(training.train_batch_size * training.num_train_steps * length)
     return RunCost(
@@ -125,6 +127,7 @@ def main() -> None:
         shared = sum(sizes[network.name] for network in networks if network.trained) - trained
         parameters = (", ".join(f"{name} {size:,}" for name, size in sizes.items())
                       + f", {shared:,} of them shared" * bool(shared) + f"; trained {trained:,}")
+    # The tables of the run, and of both counts of FLOPs.
     run_table = TextTable(title=f"{size}, objective {config.objective.name}", rows=(
         ("training", f"{training.num_train_steps:,} steps of {training.train_batch_size:,} "
          f"examples, {brief(cost.tokens / 1e6)} million tokens"),
@@ -175,10 +178,12 @@ def rounded_duration(hours: float) -> str:
 def _devices(cost: RunCost) -> TextTable:
     values, rows, prices = flags.FLAGS, [], []
     for name in values.devices:
+        # Names such as "TPU-v3".
         key = " ".join(name.lower().replace("-", " ").replace("_", " ").split())
         if key not in DEVICES:
             raise UserError(f"--devices: no device {shown(name)}; known: {', '.join(DEVICES)}.")
         device = DEVICES[key]
+        # hours = FLOPs / (peak x utilization) / 3600, divided by the number of devices.
         peak = flops.peak_flops(key, "bfloat16") or flops.peak_flops(key, "float32")
         utilization = values.utilization or device.utilization
         hours = cost.matmul_flops / (peak * utilization) / 3600
@@ -188,6 +193,7 @@ def _devices(cost: RunCost) -> TextTable:
         prices.append(f"{key} ${device.dollars_per_hour:.2f} an hour: {device.price}.")
     notes = ["Time: FLOPs of matmuls / (peak x utilization); several devices share the work "
              "without loss.", " ".join(["On-demand prices, approximate:", *prices])]
+    # The assumed utilization is that of wide networks.
     width = cost.networks[0].encoder.hidden_size
     if values.utilization is None:
         notes.append("Utilization: 0.212 is the paper's V100; 0.3 is assumed"

@@ -44,10 +44,13 @@ def forward(network: NetworkSpec, length: int) -> float:
     intermediate = (2 * hidden + 1 + _GELU) * inner
     output = (2 * inner + 1) * hidden + (_DROPOUT + 1 + _LAYER_NORM) * hidden
     block = query_key_value + attention + attention_output + intermediate + output
+    # The encoder: every token passes the embeddings and all blocks.
     operations = network.towers * length * (config.num_layers * block + embedding)
+    # The heads, at the fraction of positions that they predict.
     for head in network.heads:
         *hidden_layers, (inputs, outputs) = (
             shape for path, shape in head.weights.items() if path.endswith("/kernel"))
+        # A dense layer with GELU and layer norm, then the vocabulary: logits and softmax.
         if head.scores_vocabulary:
             per_position = ((2 * inputs + 1 + _GELU + _LAYER_NORM) * outputs
                             + (2 * outputs + _SOFTMAX + 2) * config.vocab_size)

@@ -49,6 +49,7 @@ def find(model_dir: str) -> dict[str, pathlib.Path]:
             raise UserError(
                 "--model_dir must be a directory, or name=directory,name=directory with different "
                 f"names that contain none of '/:='. Received: {model_dir!r}")
+        # Versions are directories named by whole numbers, as TensorFlow Serving reads them.
         versions = [version for version in path.glob("*/")
                     if re.fullmatch("0|[1-9][0-9]{0,17}", version.name)]
         if not versions:

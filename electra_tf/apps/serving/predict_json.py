@@ -34,12 +34,14 @@ def answer(body: bytes, model: ServedModel, config: ServerConfig) -> bytes:
     if not isinstance(name, str) or name not in model.signatures:
         raise HTTPException(400, f"unknown signature_name {shown(name)}; this model has "
                                  f"{', '.join(model.signatures)}")
+    # Rows become columns: an array of each input, with a limit on their length.
     specs, function = model.signatures[name]
     columns = _columns(content["instances" if in_rows else "inputs"], in_rows, specs)
     rows = max((len(value) for value in columns.values() if isinstance(value, list)), default=0)
     if rows > config.max_request_rows:
         raise HTTPException(400, f"a request may have at most {config.max_request_rows} rows "
                                  f"(--max_request_rows). Received: {rows}")
+    # One array for each input, then the model; a value that an op refuses is the client's error.
     inputs = [_array(columns[name], spec, config) for name, spec in specs.items()]
     try:
         outputs = function(*inputs)

@@ -67,6 +67,7 @@ class RestApi:
         model, headers = self._find(**request.path_params), request.headers
         if (encoding := headers.get("content-encoding", "identity")) != "identity":
             raise HTTPException(415, f"send plain JSON. Received: Content-Encoding: {encoding}")
+        # A chunked body may be large; it counts as such before its length is known.
         is_large = "transfer-encoding" in headers or int(headers.get("content-length", 0)) > _LARGE
         async with self._large if is_large else contextlib.nullcontext():
             body = await http_server.read_body(

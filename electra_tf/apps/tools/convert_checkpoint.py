@@ -27,15 +27,18 @@ def main() -> None:
     from electra_tf.formats.hugging_face import DISCRIMINATOR
     from electra_tf.formats.pretrained import Format  # TensorFlow takes seconds to import.
 
+    # The directory to write must be new, and on this machine.
     source = storage.path(values["from"].value)
     target = storage.require_local(storage.utf8_path(values.to), "--to",
                                    "the directory is renamed when it is whole")
     if target.exists():
         raise UserError(f"--to={target} exists already; name a new directory.")
+    # The networks in this program's names; what their format lacks comes from the flags.
     checkpoint = pretrained.read(
         source, vocab_file=storage.path(values.vocab_file) if values.vocab_file else None,
         normalization=None if values.lower_case is None else Normalization.of(values.lower_case),
         num_heads=values.num_heads, text_columns=values.text_columns)
+    # The other format and a model card, which shows how to load what transformers reads.
     with atomic_directory(target) as unfinished:
         pretrained.write(checkpoint, unfinished, Format(values.to_format))
         loadable = target if checkpoint.task is not None else target / DISCRIMINATOR

@@ -22,6 +22,7 @@ def main() -> None:
     from electra_tf.finetuning.results import threshold_of
     from electra_tf.formats import pretrained
 
+    # The version must be new; the exported signatures are compared with the network read here.
     source, export_dir = storage.path(values.model_dir), storage.utf8_path(values.export_dir)
     target = saved_model.new_version(export_dir, values.export_version)
     checkpoint = pretrained.read(source)

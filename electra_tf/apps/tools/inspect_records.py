@@ -55,6 +55,7 @@ def count(data_dir: Path, manifest: Manifest, vocabulary: Vocabulary) -> dict[st
     """Returns split -> statistics of all its examples."""
     statistics = {}
     for split in SPLITS:
+        # Token counts [V], and a length and a hash of each example's ids, padding included.
         frequencies = np.zeros(vocabulary.size, np.int64)
         lengths, hashes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for ids, padding_mask in read_batches(data_dir, manifest, split, vocabulary.pad_id):
@@ -134,16 +135,19 @@ def masked_examples(data_dir: Path, manifest: Manifest, vocabulary: Vocabulary, 
     from electra_tf.modeling.rng import Rng
     from electra_tf.pretraining.run import vocab_info
 
+    # The first examples, each an array of ids and a mask of tokens, [L].
     split = "train" if manifest.examples("train") else "eval"
     examples = (example for batch in read_batches(data_dir, manifest, split, vocabulary.pad_id)
                 for example in zip(*batch, strict=True))
     for index, (ids, padding_mask) in enumerate(itertools.islice(examples, number)):
+        # The masks of training for a batch of this example alone, step 0.
         read, (positions, _, filled) = mask_tokens(
             tf.constant(ids[None]), tf.constant(padding_mask[None]), masking,
             vocab_info(vocabulary),
             Rng(seed=seed, step=tf.constant(0, tf.int64),
                 first_example=tf.constant(index, tf.int64)))
         selected = mark_positions(positions, filled, ids.size).numpy()[0]
+        # Marks on the tokens: selected and hidden, or selected and shown as they are.
         words = []
         for original, shown, is_selected in zip(
                 ids[padding_mask], read.numpy()[0][padding_mask], selected[padding_mask],
@@ -162,6 +166,7 @@ def printable(text: str) -> str:
 def main(directory: str) -> None:
     """Prints the tables and the examples of a directory of records."""
     values, data_dir = flags.FLAGS, storage.path(directory)
+    # The manifest must fit the vocabulary and the shards beside it.
     masking = resolve(changes=overrides.given_settings({})).masking
     manifest, path = load(data_dir), data_dir / VOCABULARY_NAME
     vocabulary = Vocabulary.load(path)
@@ -170,6 +175,7 @@ def main(directory: str) -> None:
                         f"tokens instead of {manifest.vocabulary.size:,}); restore the file, or "
                         "build the records again.")
     verify_shards(data_dir, manifest, checksums=False)
+    # Tables of all examples, and the first examples as text.
     statistics = count(data_dir, manifest, vocabulary)
     print(data_dir, *map(table_text, tables(manifest, vocabulary, statistics)), sep="\n\n")
     if values.examples:

@@ -52,12 +52,15 @@ class PseudoLikelihood:
 
         `per_token` divides each score by the number of tokens in its sum, at least 1.
         """
+        # Rows [CLS] pieces [SEP], none of them cut.
         encoder = RowEncoder(self._text, max_length=1 << 20)
         rows = [row.ids for row in encode_texts([(text,) for text in sentences], encoder)[0]]
         longest, sentence = max(zip(rows, sentences, strict=True), key=lambda pair: len(pair[0]))
         if len(longest) > self._max_length:
             raise UserError(f"a sentence has {len(longest)} tokens, and the model reads at most "
                             f"{self._max_length}; shorten or split it: {shown(sentence)}")
+        # A sum of log probabilities for each sentence and network, divided by the tokens in the
+        # sum.
         scores = {}
         if GENERATOR in self.checkpoint:
             scores[GENERATOR] = self._generator_scores(rows)
@@ -71,6 +74,7 @@ class PseudoLikelihood:
 
     def _generator_scores(self, rows: Sequence[np.ndarray]) -> np.ndarray:
         """Returns float64 [S]; hides one token at a time, except [CLS] and [SEP]."""
+        # One row for every token of every sentence.
         hidden = [(sentence, position) for sentence, row in enumerate(rows)
                   for position in range(1, len(row) - 1)]
 
@@ -81,6 +85,7 @@ class PseudoLikelihood:
             return row
 
         scores = np.zeros(len(rows))
+        # ln p of the hidden token of each row, [64], is added to its sentence's score.
         for indices, ids in self._batches([len(rows[sentence]) for sentence, _ in hidden],
                                           masked_row):
             sentences, positions = np.array([hidden[index] for index in indices]).T
@@ -99,6 +104,7 @@ class PseudoLikelihood:
 
         L is a multiple of 8 or the maximum, because a graph is built for each length.
         """
+        # Rows of similar lengths are padded together; unused rows of the last batch are [PAD].
         order = np.argsort(lengths, kind="stable")
         for start in range(0, len(order), _BATCH_ROWS):
             indices = order[start:start + _BATCH_ROWS]
@@ -111,12 +117,15 @@ class PseudoLikelihood:
     def _compute_generator(self, inputs: tuple[tf.Tensor, tf.Tensor, tf.Tensor]) -> tf.Tensor:
         """Returns ln p of one token per row, float32 [64]; takes ids, positions, original ids."""
         ids, positions, originals = inputs
+        # Logits [64, V] of the hidden position of each row.
         logits = self._model.generator(ids, tf.zeros_like(ids), ids != self._text.vocabulary.pad_id,
                                        positions[:, tf.newaxis])
         return tf.gather(tf.nn.log_softmax(logits), originals, batch_dims=1)
 
     def _compute_discriminator(self, ids: tf.Tensor) -> tf.Tensor:
         """Returns the sum of ln(1 - p(replaced)) or of -E, float32 [64], of ordinary tokens."""
+        # Logits [64, L] of replacement, or energies; the sum is over tokens between [CLS] and
+        # [SEP].
         vocabulary = self._text.vocabulary
         padding_mask = ids != vocabulary.pad_id
         logits = self._model.discriminator(ids, tf.zeros_like(ids), padding_mask)

@@ -60,6 +60,7 @@ def main() -> None:
     if values.blimp:
         _score_pairs(paradigms, model, values.output_dir)
         return
+    # Lines by the scores of one network, with those of both.
     network = values.network or model.best
     if network not in model.checkpoint:
         raise UserError(f"--network={network}: this model can score with "
