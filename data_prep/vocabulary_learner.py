@@ -212,6 +212,7 @@ class _Pairs:
                         increased.add(self._add(merged * _FIRST + word[at + 2], index))
                     word[at:at + 2] = [merged]
                 at += 1
+        # Counts that fell keep their entry in the heap, which is corrected when it comes up.
         del self._counts[pair]
         for other in increased:
             heapq.heappush(self._heap, (-self._counts[other], other))

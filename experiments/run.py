@@ -106,6 +106,7 @@ class Job:
             main = MAIN_METRIC.get(task, content["metrics"][0])
             scores = {name: summary["mean"] for name, summary in next(iter(
                 content["summary"].values())).items() if name in (main, *content["metrics"])}
+        # tokens = steps x batch x length.
         training = self.config.training
         return ScoreRow(
             sweep=self.comparison.name, budget=self.budget.name, variant=self.variant.name,
@@ -231,6 +232,7 @@ def main(name: str) -> None:
     jobs = plan(comparison, budget, manifest.load(data_dir), home)
     for job in jobs:
         require_equal_settings(job)
+    # The runs that are missing; then the table of all that have scores.
     failures = run_jobs(jobs, data_dir, tasks_dir)
     rows = [row for job in jobs for task in (PRETRAINING, *comparison.tasks)
             if (row := job.row(task))]

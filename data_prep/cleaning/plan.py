@@ -180,8 +180,10 @@ def survey_unit(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> 
             document_lines.append(0)
         document_lines[-1] += len(lines)
         if part.begins:
+            # The first part stands for the whole document: 1 MiB is most of them.
             text = "\n".join(line for line, is_kept in zip(lines, kept, strict=True) if is_kept)
             signatures.append(ngrams.signature(text, permutations) if permutations else [])
+    # P numbers for each document that begins here, uint32 [B, P].
     save_arrays(directory / f"{_SURVEY}{unit.name}", {
         "document_lines": np.array(document_lines, np.int64),
         "line_hashes": np.array(line_hashes, np.uint64),

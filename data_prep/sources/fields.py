@@ -35,6 +35,7 @@ def split_lines(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
 
 def parse_object(field: str, part: DocumentPart) -> Iterator[str]:
     """Returns the lines of an object's text; `UserError` without a string in the field."""
+    # The object, whose errors name the byte in the file.
     line = f"{part.path}: the line at byte {part.offset}"
     text = decoded(part)
     try:
@@ -57,6 +58,7 @@ def parse_object(field: str, part: DocumentPart) -> Iterator[str]:
         raise UserError(f"{line}: the field {shown(field)} must be a string. Received: "
                         f"{shown(value)}")
     try:
+        # An escape \ud800 to \udfff of JSON is half of a character, which UTF-8 cannot hold.
         value.encode()
     except UnicodeEncodeError as error:
         raise UserError(f"{line}: the field {shown(field)} has half of a character "
@@ -73,6 +75,7 @@ def read_rows(column: str, file: typing.BinaryIO, path: str) -> Iterator[Documen
     import pyarrow.parquet
     from pyarrow import types
 
+    # Rows are counted in the file, null ones too, so that messages find them.
     row = 0
     try:
         table = pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)

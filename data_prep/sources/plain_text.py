@@ -46,6 +46,7 @@ _CREDITS = re.compile(
 
 def require_plain_text(path: str, head: bytes) -> None:
     """Raises `UserError` for a file that begins like another source's, or with markup."""
+    # No other kind of file, and no text of another source.
     require_text(path, head)
     text = head.decode(errors="replace").removeprefix("\ufeff").lstrip()
     start = text[:200].lower()

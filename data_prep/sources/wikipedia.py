@@ -167,6 +167,7 @@ def parse_article(headings: bool, wikis: dict[str, dict[str, Any]], part: Docume
     """Returns a page's prose as its dump's wiki shows it; `UserError` for a damaged page."""
     from data_prep.sources import wikitext  # Its import takes 0.1 s.
 
+    # Title and text arrive in pieces while their elements are open.
     texts: dict[str, list[str]] = {"title": [], "text": []}  # The text of the last revision.
     open_elements: list[str] = []
 

@@ -57,6 +57,7 @@ def server(routes: Sequence[Route], address: str, *, middleware: Sequence[Middle
                                             "own page, or send no Origin"}, 403)
         await answer(scope, receive, send)
 
+    # Only HTTP/1.1 by `_Protocol`, without WebSockets; headers of at most 16 KiB.
     return uvicorn.Server(uvicorn.Config(
         own_pages_only, http=_Protocol, ws="none",
         lifespan="off", log_level="error", access_log=False, server_header=False,
@@ -171,6 +172,7 @@ class _Protocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answers what is not HTTP, unless another answer is being sent, and closes."""
+        # A response that has begun can't become an error.
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             self.transport.write(
                 b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"

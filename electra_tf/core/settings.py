@@ -190,6 +190,7 @@ def settings_of(section: type[Section]) -> Mapping[str, Setting]:
         hint, *marks = typing.get_args(hints[field.name]) if marked else [hints[field.name]]
         if isinstance(hint, types.UnionType):
             hint = typing.get_args(hint)[0]
+        # The class, that of a list's items, and the values that a Literal or an enumeration allows.
         kind = typing.get_origin(hint) or hint
         item = typing.get_args(hint)[0] if kind is tuple else hint
         choices = typing.get_args(item) if typing.get_origin(item) is typing.Literal else ()

@@ -78,6 +78,7 @@ class RemotePath(pathlib.PurePosixPath):
         """Opens the file; `mode` is "r", "w" or "a", with or without "b"; text is UTF-8."""
         if self._is_model:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
+        # TensorFlow's files write; only its reader lacks the interface that Python's readers need.
         if "r" not in mode:
             return _gfile(self, "GFile", mode)
         raw = io.BufferedReader(_Reader(self))
@@ -221,6 +222,7 @@ def read_bytes(path: Path, max_bytes: int) -> bytes:
 
 def read_error(path: Path, error: OSError) -> UserError:
     """Returns the one-line error for a file that can't be read."""
+    # Of a directory of the package datasets, a command writes the rows.
     advice = ""
     if isinstance(error, IsADirectoryError):
         splits = "['train']" if (path / "dataset_dict.json").exists() else ""

@@ -75,6 +75,8 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
             (unfinished / MODEL_FILE).write_bytes(graph.SerializeToString())
             write_checksums(unfinished)
             exported = OnnxModel(unfinished)
+            # The tokenizer gives the same ids, and the float32 network, then the quantized one, the
+            # same outputs.
             ids, _ = model.row_encoder.encode_counted(*map(tf.constant, columns), keep=KEEP[form])
             if not all(map(np.array_equal, exported.encode(*columns), ids)):
                 raise UserError("tokenizer.json gives other ids than this program's tokenizer; "

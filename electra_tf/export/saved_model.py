@@ -100,6 +100,7 @@ def compare(directory: Path, trained: Servable, requests: Sequence[Request],
     equal labels or spans is the answer. Returns the largest difference, relative for numbers above
     1; raises `UserError` above the tolerance of `dtype`.
     """
+    # The files as a server would load them, with each batch of the probes.
     exported, max_difference = tf.saved_model.load(str(directory)).signatures[DEFAULT], 0.0
     for request in requests:
         columns = {name: tf.constant(texts) for name, texts in request.items()}

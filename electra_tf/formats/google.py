@@ -140,6 +140,7 @@ def infer_model(weights: Weights, source: str, num_heads: int | None = None) -> 
     if config.num_hidden_layers not in (None, num_layers):
         raise UserError(f"{path}: num_hidden_layers is {config.num_hidden_layers}, and {source} "
                         f"has {num_layers} layers; put this checkpoint's own file there.")
+    # By the caller, by the file, or by the published model of this width and depth.
     num_heads = (num_heads or config.num_attention_heads
                  or _PUBLISHED_HEADS.get((hidden_size, num_layers)))
     if num_heads is None:

@@ -187,6 +187,7 @@ def _read_config(directory: Path) -> _TokenizerConfig:
                     f"{path}: {key} is {shown(value)}, and this program reads only "
                     f"{json.dumps(expected)}: it would give other ids. To read the model all the "
                     f"same, write {json.dumps(expected)} there{also}.")
+    # The class: BERT's, or one that reads tokenizer.json alone.
     config = _TokenizerConfig(**entries)
     if config.tokenizer_class not in (None, *_BERT_CLASSES, *_LIBRARY_CLASSES):
         raise UserError(f"{directory / SETTINGS_FILE}: tokenizer_class "
@@ -226,6 +227,7 @@ def _read_normalization(path: Path, file: _TokenizerFile, ids: Mapping[str, int]
         raise UserError(f"{path}: its post_processor {shown(processor)} makes other rows than "
                         "[CLS] text [SEP] text [SEP] with the segments 0, 0, 0, 1, 1; write null "
                         "to use these.")
+    # BERT's strip_accents is that of lowercase unless it is given.
     lower, strip = bert[0].get("lowercase", True), bert[0].get("strip_accents")
     return dataclasses.replace(
         Normalization.of(lower, strip), nfc=nfc, final_sigma=has_sigma or not lower,
@@ -317,6 +319,7 @@ def write_text(text: TextSettings, directory: Path, max_length: int) -> None:
 
     tokenizer.json has the steps of `text.tokenizer`.
     """
+    # Settings and vocabulary for the classes of transformers, then the whole tokenizer.
     normalization, ids = text.normalization, text.vocabulary.ids
     write_json(directory / SETTINGS_FILE, {
         "tokenizer_class": _LIBRARY_CLASSES[0], "do_lower_case": normalization.lower_case,

@@ -62,6 +62,7 @@ def read_weights(directory: Path) -> dict[str, np.ndarray]:
     Leaves out position ids from 0, a buffer that old releases saved, and what precedes all names.
     Refuses damaged files, other types, and two different weights of one name.
     """
+    # Names of all files; TensorFlow 1's gamma and beta are PyTorch's weight and bias.
     source = weights_file(directory)
     if (directory / ADAPTER_FILE).exists():
         note_once(f"{directory / ADAPTER_FILE}: the adapter is not applied to {source.name}.")

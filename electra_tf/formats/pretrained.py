@@ -161,6 +161,7 @@ def _find_format(path: Path) -> Format | None:
 def _advice(path: Path) -> str:
     """Returns the end of a message: what to name instead of a path; the newest checkpoint first."""
     if path.is_file():
+        # A file's directory, or what a directory holds one or two levels below.
         found = [path.parent] if _find_format(path.parent) else []
     else:  # The last pattern is of the Hub's cache.
         found = [entry for pattern in ("*", "*/*", "*/snapshots/*") for entry in path.glob(pattern)

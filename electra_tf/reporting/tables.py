@@ -33,6 +33,7 @@ def table_text(table: TextTable) -> str:
                        for number, width in zip(numbers, widths[1:], strict=True)]
             lines.append(f"  {'  '.join(padded)}".rstrip())
     else:
+        # Facts: a name in a fixed column, and words that continue below themselves.
         for name, value in table.rows:
             head = f"  {name}{' ' * max(2, _NAME_WIDTH - columns(name))}"
             lines += wrapped(value.split(" "), head, " " * (2 + _NAME_WIDTH))
@@ -74,6 +75,7 @@ def wrapped(words: Sequence[str], first: str, others: str | None = None) -> Iter
 
     `first` begins the first line, `others` (by default the same) the other lines.
     """
+    # Words join the line while its columns, not its characters, fit.
     start, line = first, []
     for word in words:
         if line and columns(start + " ".join([*line, word])) > WIDTH:

@@ -47,6 +47,7 @@ def server(detection: ReplacedTokenDetection, *, example: DemoRequest, compariso
             async with computing:
                 return JSONResponse(await run_in_threadpool(detection.answer, content))
 
+    # 64 connections at most, of which half may wait for the networks.
     return http_server.server(
         [Route("/", show_page), Route("/replace", replace, methods=["POST"])], address,
         middleware=[Middleware(GZipMiddleware)], limit_concurrency=64, timeout_graceful_shutdown=20)

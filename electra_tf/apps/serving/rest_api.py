@@ -43,6 +43,7 @@ class RestApi:
                                   limit_concurrency=self._config.max_connections)
 
     async def _page(self, request: Request) -> Response:
+        # The page of one model, with links to those of others.
         name = request.query_params.get("model", next(iter(self._models)))
         self._find(name)
         return HTMLResponse(pages.render(
