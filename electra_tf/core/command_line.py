@@ -99,6 +99,8 @@ def run(main: Callable[..., None], define: Callable[[], None] = lambda: None, *,
         if isinstance(error, Abandoned):
             _end(1)
         status.append(1)
+    except SystemExit as ending:  # Of a wrong flag, or of a server's handler of SIGTERM.
+        status.append(int(ending.code or 0))
     else:
         status.append(0)
     raise SystemExit(*status)
