@@ -32,7 +32,7 @@ def rows() -> dict[str, list[tuple[str, str]]]:
             sentences["dev" if text.held_out else "train"].update(
                 sentence for sentence in _END.split(paragraph)
                 if len(sentence.split()) in _WORDS and _swappable(sentence.split()))
-    # The sentences of lowest hash, so that an order of packages or files has no effect.
+    # No sentence is in both; of each split those of lowest hash, whatever order they were read in.
     sentences["dev"] -= sentences["train"]
     return {split: [_row(sentence) for sentence in sorted(
                 sentences[split], key=lambda sentence: key_of(sentence.encode()))[:ROWS[split]]]

@@ -110,8 +110,7 @@ def lines_of(parts: Iterable[DocumentPart], parse: Parser | SkippingParser,
     notes = ReadingNotes() if notes is None else notes
     skips = isinstance(parse, SkippingParser)
     for part in parts:
-        # A damaged part is skipped whole: with a `SkippingParser` all lines are parsed before the
-        # first is yielded.
+        # To skip a damaged part whole, all its lines are parsed before the first is yielded.
         source, size = str(part.source), 0
         try:
             if part.damage:

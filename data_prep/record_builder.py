@@ -190,6 +190,7 @@ class RecordDirectory:
                         manifest.file_sha256(self.path / receipt.shard.name)
                         == receipt.shard.sha256):
                     return result
+        # The shard before its receipt, so that a receipt never names an unfinished shard.
         result = build(unit)
         receipt = _Receipt(_receipt_key(unit, identity, result), *result)
         atomic_file.write_atomically(path, _json(dataclasses.asdict(receipt)))

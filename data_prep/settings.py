@@ -76,6 +76,7 @@ class CleaningSettings(Section, prefix="--"):
                 "--max_line_characters",
                 f"at least --min_line_characters={self.min_line_characters}",
                 self.max_line_characters)
+        # A filter's parameter without the filter would have no effect.
         for owner, parameters in _PARAMETERS.items():
             for name in parameters:
                 if not getattr(self, owner) and not self._is_default(name):

@@ -67,6 +67,7 @@ def runner(scratch: Path) -> Runner:
     `scratch` is a directory for this runner alone, to which all workers can write.
     """
     values = from_flags(RunnerSettings)
+    # Processes of this machine.
     if values.runner == "local":
         if values.beam_options:
             raise UserError("--beam_options belongs to Beam's runners; give one as --runner, for "
@@ -76,6 +77,7 @@ def runner(scratch: Path) -> Runner:
         raise UserError("--num_workers belongs to --runner=local; give a Beam runner's number of "
                         "workers in --beam_options.")
     try:
+        # A cluster, whose options are written as on a command line.
         arguments = tuple(shlex.split(values.beam_options))
     except ValueError as error:
         raise UserError(f"--beam_options can't be read: {error}.") from error

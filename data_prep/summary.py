@@ -61,6 +61,7 @@ def held_out_note(result: Manifest) -> str:
             ": cleaning dropped the held-out documents." if result.counts.dropped_text_bytes else
             f": its {documents:,} documents are equal or begin alike, and equal documents are in "
             "one split. Give different documents, separated by blank lines.")
+    # Less than half a document, of which one was held out nevertheless.
     if documents <= round(1 / fraction) // 2:
         return (f"1 of the {documents} documents was held out for --mode=eval of "
                 f"run_pretraining.py; --held_out_fraction={fraction:g} is less than one document. "

@@ -175,8 +175,7 @@ class _Pairs:
     def most_frequent(self) -> tuple[int, int]:
         """Returns the most frequent pair and its count, 0 without a pair."""
         while self._heap:
-            # An entry of the heap is current if its count is; others are corrected when they come
-            # up.
+            # Merges leave old counts in the heap, which are corrected when they come up.
             noted, pair = self._heap[0]
             count = self._counts.get(pair, 0)
             is_current = count == -noted
@@ -197,8 +196,8 @@ class _Pairs:
             self._tokens.append(token)
         merged = self._numbers[token]
         first, second = divmod(pair, _FIRST)
-        # In every word a b c d with the pair (b, c): (a, b), (c, d) lose and (a, bc), (bc, d) gain
-        # its count.
+        # a b c d with the pair (b, c) -> a bc d: its count moves from (a, b) to (a, bc), and from
+        # (c, d) to (bc, d).
         increased: set[int] = set()
         for index in self._words_with.pop(pair):
             word, count, at = self._words[index], self._word_counts[index], 0
@@ -212,7 +211,6 @@ class _Pairs:
                         increased.add(self._add(merged * _FIRST + word[at + 2], index))
                     word[at:at + 2] = [merged]
                 at += 1
-        # Counts that fell keep their entry in the heap, which is corrected when it comes up.
         del self._counts[pair]
         for other in increased:
             heapq.heappush(self._heap, (-self._counts[other], other))

@@ -91,13 +91,13 @@ def section(comparison: Sweep, budget: Budget, rows: Sequence[ScoreRow]) -> list
     tasks = [task for task in comparison.tasks if task in main]
     heads = [f"{_NAMES.get(task, task)} {_NAMES.get(main[task], main[task])}" for task in tasks]
     heads += ["mean of tasks"] * (len(tasks) > 1)
+    # Heading, paragraphs and the head of a Markdown table.
     about = (comparison.question, f"Source: {comparison.source}.", comparison.note,
              f"Budget `{budget.name}`: {budget.about}. Means over seeds in per cent, ± one "
              "standard error.")
     lines = [f"## {comparison.title}", "", *(line for text in about if text for line in (text, "")),
              f"| {' | '.join(['', 'steps', 'tokens, M', *heads, 'seeds'])} |",
              "|---" * (len(heads) + 4) + "|"]
-    # A row for every variant.
     for variant in comparison.variants:
         runs = [row for row in rows if row.variant == variant.name]
         # Scores by task and seed; the mean is over seeds with scores of all tasks.

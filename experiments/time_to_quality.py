@@ -22,6 +22,7 @@ def main() -> None:
     """Prints a table in Markdown with a row for each run."""
     print("| run | " + "".join(f"{goal:.2f} | " for goal in GOALS) + "whole run, s | last AUC |\n"
           + "|---" * 7 + "|")
+    # A row for each run: seconds to every goal, and to the last evaluation.
     for run in map(storage.path, flags.FLAGS.model_dir):
         settings = strict_json.read(run / "settings.json", dict)
         points = points_of(read_metrics(run / "metrics.jsonl"), (

@@ -48,7 +48,7 @@ class BenchmarkTexts:
             likely = np.flatnonzero(self._prefixes[ngrams >> _PREFIX_SHIFT])
             index = np.searchsorted(self.ngrams[:-1], ngrams[likely])
             first = likely[self.ngrams[index] == ngrams[likely]]
-            # An n-gram of two lines, [first, first + n), is none.
+            # The first and the last word of an n-gram must be of one line.
             within_line = line_numbers[first] == line_numbers[first + length - 1]
             contaminated[line_numbers[first[within_line]]] = True
         return contaminated

@@ -46,7 +46,6 @@ _CREDITS = re.compile(
 
 def require_plain_text(path: str, head: bytes) -> None:
     """Raises `UserError` for a file that begins like another source's, or with markup."""
-    # No other kind of file, and no text of another source.
     require_text(path, head)
     text = head.decode(errors="replace").removeprefix("\ufeff").lstrip()
     start = text[:200].lower()
@@ -81,8 +80,7 @@ def split_text(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
     gathered: list[bytes] = []
     size = offset = key = 0
     begins = True
-    # A blank line, or the end of the file, ends a document; so do too many bytes, which only end a
-    # part.
+    # A blank line or the end of the file ends a document; `MAX_PART_BYTES` end a part of it.
     for line in itertools.chain(bounded_lines(file), (b"",)):
         blank = not line.strip() or (
             len(line) < _MAX_BLANK_BYTES and not line.isascii()

@@ -97,8 +97,7 @@ def _prose_of(tree: Any, namespaces: Collection[str], headings: bool) -> Iterato
             case nodes.Heading() if headings:
                 inner, edge = node.title, "\n"
             case nodes.Wikilink():
-                # Links to files and categories are invisible; others show their text or their
-                # title.
+                # Links to files and categories are invisible; others show a text or their title.
                 title = str(node.title)
                 namespace = title.partition(":")[0].strip().lower().replace("_", " ")
                 if ":" in title and (namespace in namespaces or _MEDIA_FILE.fullmatch(title)):

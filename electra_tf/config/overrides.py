@@ -55,8 +55,7 @@ def override_section(section: SectionType, changes: Changes) -> SectionType:
 
 def name_fields(config: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """Returns `section.field` -> value of fields that are named without their section."""
-    # Field -> `section.field` of all sections; a field of two sections must be named with its
-    # section.
+    # Field -> `section.field` in all sections that have it; it must be one section.
     sections: dict[str, list[str]] = {}
     for name in flatten(config):
         sections.setdefault(name.partition(".")[2], []).append(name)

@@ -111,8 +111,7 @@ def resolve(model_size: str = "", recipe: str = PAPER, changes: Changes | None =
     require_one_of(RECIPES, "--recipe", recipe)
     model_size = model_size or "small"
     require_one_of(SIZES, "--model_size", model_size)
-    # Size, then initial networks, then the recipe for the resulting width, then what the user
-    # gives.
+    # Size, initial networks, the recipe for that width, and what the user gives; the last counts.
     config = SIZES[model_size]
     changes = {**(shape or {}), **changes}
     if recipe == SHORT:

@@ -108,6 +108,7 @@ def run(main: Callable[..., None], define: Callable[[], None] = lambda: None, *,
 
 def _information(summary: str, groups: Groups, common: set[str]) -> str | None:
     """Returns what `--help`, `--helpfull` or `--version` prints; None without one of them."""
+    # Before flags are parsed, so that a wrong or missing flag does not hide the help.
     words = {argument.lstrip("-") for argument in sys.argv[1:] if argument.startswith("-")}
     if "version" in words:
         return f"electra-tf {sys.modules['electra_tf'].__version__}"
@@ -187,6 +188,7 @@ def _end(status: int) -> NoReturn:
 
 def _has_reader() -> bool:
     """Returns False if the program that reads standard output or error ended, such as `head`."""
+    # The kernel reports an error on a pipe without a reader; nothing is written to find out.
     outputs = select.poll()
     for number in (1, 2):
         outputs.register(number, 0)  # Errors are always reported.

@@ -24,6 +24,7 @@ def peak_memory_bytes() -> int:
 def entries(path: pathlib.Path) -> dict[str, str]:
     """Returns the "name: value" entries of a file in /proc, the first of each name; {} on macOS."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    # The last pair of a name counts in a dictionary, so that lines are reversed.
     pairs = (line.partition(":") for line in reversed(lines))
     return {name.strip(): value.strip() for name, _, value in pairs}
 

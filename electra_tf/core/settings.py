@@ -133,6 +133,7 @@ class Setting:
         if not isinstance(text, str) or "," not in text or self.kind is tuple or (
                 self.kind is str and not self.choices):
             return None
+        # Each value as if it were given alone.
         values = tuple(map(self.read, map(str.strip, text.split(","))))
         require(len(set(values)) == len(values), self.name, "different values", text)
         return values
@@ -163,6 +164,7 @@ def _read_number(kind: type, value: Any) -> int | float | None:
         if isinstance(value, str) and len(value) <= 100 and "#" not in value:
             value = ast.literal_eval(value.strip())
         if isinstance(value, int | float) and not isinstance(value, bool):
+            # Python converts 1.5 to 1 and "nan" to a float, which are refused.
             number = kind(value)
             if abs(number) < math.inf and (kind is float or number == value):
                 return number

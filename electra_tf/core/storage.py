@@ -213,6 +213,7 @@ def file_sha256(path: Path) -> str:
 def read_bytes(path: Path, max_bytes: int) -> bytes:
     """Returns a file's content; raises `UserError` for more than `max_bytes`, or a pipe."""
     with open_regular(path) as file:
+        # One byte more than allowed tells that a file is too large, without reading it whole.
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise UserError(f"{path} is larger than {max_bytes:,} bytes, the maximum for a file of its "

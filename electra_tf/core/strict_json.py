@@ -89,6 +89,7 @@ def _adapter(form: type[Form]) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Python's parser would keep the last of several equal keys.
     entries = {}
     for key, value in pairs:
         if key in entries:

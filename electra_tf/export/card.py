@@ -95,7 +95,7 @@ def _read_scores(source: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, ..
         return ("mean", "best"), {
             f"{split}, {metric}": tuple(_shown(values[name]) for name in ("mean", "best"))
             for split, metrics in results["summary"].items() for metric, values in metrics.items()}
-    # A pre-training run: its last evaluation; or scores of one split after --mode=eval.
+    # Otherwise the last evaluation: scores, or scores by split.
     path = source / run_directory.EVALUATION_FILE
     if not path.exists():
         return (), {}

@@ -75,8 +75,7 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
             (unfinished / MODEL_FILE).write_bytes(graph.SerializeToString())
             write_checksums(unfinished)
             exported = OnnxModel(unfinished)
-            # The tokenizer gives the same ids, and the float32 network, then the quantized one, the
-            # same outputs.
+            # The same ids, and outputs within the tolerance of float32 or of its own form.
             ids, _ = model.row_encoder.encode_counted(*map(tf.constant, columns), keep=KEEP[form])
             if not all(map(np.array_equal, exported.encode(*columns), ids)):
                 raise UserError("tokenizer.json gives other ids than this program's tokenizer; "
@@ -120,8 +119,7 @@ class _Graph:
 
     def dense(self, x: str, kernel: Any, bias: Any) -> str:
         """Returns x W + b; quantized, x is rounded to uint8 with one scale per call."""
-        # W in float32, or integers and a scale for each column: x W = scale_x scale_W sums of
-        # integers.
+        # W in float32; or x W = scale_x scale_W (sum of integers), with a scale for each column.
         kernel = np.asarray(kernel)
         if not self._quantized:
             product = self.op("MatMul", x, self.constant(kernel))
@@ -226,8 +224,7 @@ def _encode(graph: _Graph, encoder: Encoder, *, first_only: bool = False) -> str
     """Adds the encoder; returns its vectors [B, L, H], or [B, H] of [CLS] with `first_only`."""
     ids, segment_ids, mask = TOKEN_INPUTS
     embeddings, project = encoder.embeddings, encoder.embeddings_project
-    # Embeddings of words, the first L positions and segments; layer norm, [B, L, E], and
-    # projection.
+    # Words + the first L positions + segments, [B, L, E]; layer norm, and projection to H.
     length = graph.op("Shape", ids, start=1, end=2)
     positions = graph.op("Slice", graph.constant(embeddings.positions.table),
                          graph.constant([0], np.int64), length)

@@ -120,7 +120,6 @@ def _points(records: Sequence[Record], key: str, kind: str) -> tuple[list[int], 
     Means over training intervals shorter than half the median are left out: a checkpoint or the
     end of a run cuts intervals short, and means over few steps are noise.
     """
-    # Records of intervals that are long enough.
     points = [record for record in records if record.get("kind") == kind]
     if kind == "train" and len(points) > 2:
         ends = [record["step"] for record in points]

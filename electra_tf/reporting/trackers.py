@@ -39,6 +39,7 @@ def begin(name: str, run_id: str | None, title: str, group: str, settings: Mappi
         # A resumed run repeats the steps after its checkpoint.
         return (run.id, lambda step, values: step >= run.step and run.log(values, step=step),
                 lambda succeeded: run.finish(exit_code=int(not succeeded)))
+    # MLflow has flat parameters.
     run = tracker.start_run(run_id, run_name=title, tags={"group": group}, nested=True).info.run_id
     if run_id is None:  # Parameters can't be changed later.
         tracker.log_params({**settings, **facts})

@@ -50,8 +50,7 @@ def main() -> None:
         extrapolated = "*" if tokens[-1] > network.measured[-1][0] else ""
         rows.append((network.name, f"{tokens[-1] / steps / speed.step:,.0f}", f"{steps:,}",
                      f"{tokens[-1] / 1e6:,.1f}", f"{expected[-1]:.2f}{extrapolated}"))
-    # The network with the highest expected AUC; more than 10 passes over the text repeat it too
-    # often.
+    # The network with the highest expected AUC, and how often it reads the text.
     best = expected.index(max(expected))
     passes = tokens[best] / sum(shard.tokens for shard in records.shards["train"])
     notes = ("AUC: final unigram_auc of runs on English Wikipedia and books; other text and "

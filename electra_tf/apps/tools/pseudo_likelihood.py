@@ -59,8 +59,7 @@ class PseudoLikelihood:
         if len(longest) > self._max_length:
             raise UserError(f"a sentence has {len(longest)} tokens, and the model reads at most "
                             f"{self._max_length}; shorten or split it: {shown(sentence)}")
-        # A sum of log probabilities for each sentence and network, divided by the tokens in the
-        # sum.
+        # A sum of log probabilities for every sentence, or its mean per token.
         scores = {}
         if GENERATOR in self.checkpoint:
             scores[GENERATOR] = self._generator_scores(rows)
@@ -124,8 +123,7 @@ class PseudoLikelihood:
 
     def _compute_discriminator(self, ids: tf.Tensor) -> tf.Tensor:
         """Returns the sum of ln(1 - p(replaced)) or of -E, float32 [64], of ordinary tokens."""
-        # Logits [64, L] of replacement, or energies; the sum is over tokens between [CLS] and
-        # [SEP].
+        # Logits of replacement or energies, [64, L], summed over tokens but [CLS] and [SEP].
         vocabulary = self._text.vocabulary
         padding_mask = ids != vocabulary.pad_id
         logits = self._model.discriminator(ids, tf.zeros_like(ids), padding_mask)
