@@ -60,10 +60,13 @@ def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
     Otherwise this sets up the CPU: threads, if TensorFlow has run no op, and no rewriting of
     graphs, which delays the first step by 4 s and only fuses what `modeling/fused.py` has fused.
     """
-    if (config.xla is Xla.ON or config.deterministic or _kind(config) is not Strategy.ONE_DEVICE
-            or _gpu_names(config.num_gpus)):
+    op_by_op = not (
+        config.xla is Xla.ON or config.deterministic or _kind(config) is not Strategy.ONE_DEVICE
+        or _gpu_names(config.num_gpus))
+    # An earlier run of this process may have had other settings.
+    tf.config.optimizer.set_experimental_options({NO_REWRITING: op_by_op})
+    if not op_by_op:
         return 1
-    tf.config.optimizer.set_experimental_options({NO_REWRITING: True})
 
     # A thread for each part, and the remaining cores for the ops within it.
     cores = usable_cores()

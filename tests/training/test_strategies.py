@@ -37,6 +37,13 @@ def test_every_part_gets_its_share_of_the_threads(monkeypatch):
     assert configured == {"inter": 4, "intra": 2}
 
 
+def test_an_earlier_run_of_the_process_leaves_graphs_as_a_new_process_has_them():
+    for changes, rewritten in (({}, False), ({"deterministic": True}, True), ({}, False)):
+        prepare_cpu(RuntimeConfig(**changes), 32)
+        options = tf.config.optimizer.get_experimental_options()
+        assert options["disable_meta_optimizer"] is not rewritten
+
+
 def test_a_cpu_has_no_xla_unless_asked_for_and_an_explicit_precision_stays():
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     assert device_name(strategy) == "CPU"
