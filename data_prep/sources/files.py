@@ -21,7 +21,7 @@ from data_prep.documents import COMPRESSED, NO_KEY, DocumentPart, Parser
 from data_prep.sources.source import CORPUS_PART_BYTES, Source
 from electra_tf.core import storage
 from electra_tf.core.errors import UserError
-from electra_tf.core.file_kinds import HEAD, require_text
+from electra_tf.core.file_kinds import HEAD_BYTES, require_text
 from electra_tf.core.storage import Path, read_error
 
 CORRUPT = (EOFError, OSError, zlib.error)
@@ -60,7 +60,7 @@ class FileSource(Source):
                     file = unpacked(self._file, path.suffix)
                     try:
                         if self.require:
-                            self.require(str(path), file.peek(HEAD)[:HEAD])
+                            self.require(str(path), file.peek(HEAD_BYTES)[:HEAD_BYTES])
                         parts = self.read(file, str(path))
                     except UserError as error:
                         parts = iter([DocumentPart(content=b"", key=NO_KEY, path=str(path),

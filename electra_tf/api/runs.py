@@ -91,8 +91,9 @@ class TaskModel:
         """
         run, spec = self._run, self._run.spec
         file: Any = storage.path(examples) if _is_file(examples) else in_memory.write(
-            "examples", spec.kind, examples, labels, texts=_dev_columns(spec.kind, spec.texts),
-            label=spec.label, key=spec.key)
+            "examples", spec.kind, examples, labels,
+            text_columns=_dev_columns(spec.kind, spec.text_columns),
+            label_column=spec.label_column, key_column=spec.key_column)
         task = registry.load_dev(spec, None, Files(dev=[file]))
         split = run.encode(task.dev["dev"])
         for note in (*task.notes, *split.notes):
@@ -207,12 +208,13 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     config = config or registry.recipe(task, initial.config)
     config = override(config, name_fields(config, settings))
     columns = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
-    user_files = Files(texts=columns, label=label_column, dev_texts=tuple(dev_text_columns),
-                       holds_out=not config.training.num_folds)
+    user_files = Files(
+        text_columns=columns, label_column=label_column, dev_text_columns=tuple(dev_text_columns),
+        num_folds=config.training.num_folds)
     loaded = _load(task, train, labels, dev, data_dir, user_files)
     if texts := in_memory.to_list(unlabelled, "unlabelled"):
         kind = registry.KINDS[loaded.spec.kind]
-        loaded = dataclasses.replace(loaded, unlabelled=kind.learnable([
+        loaded = dataclasses.replace(loaded, unlabelled=kind.training_examples([
             kind.example(loaded.spec, str(number), text)
             for number, text in enumerate(texts)])[0])
     temporary = None
@@ -245,12 +247,13 @@ def _load(task: str, train: Any, labels: Any, dev: Any, data_dir: PathName | Non
     # Data in memory become tables, whose columns of texts dev shares.
     if not is_file:
         require_one_of(registry.KINDS, "task, for data in memory,", task)
-        write = functools.partial(in_memory.write, kind=Kind(task), label=user_files.label)
-        file = write("train", data=train, labels=labels, texts=user_files.texts)
-        files = {"train": [file], "texts": file.texts}
+        write = functools.partial(
+            in_memory.write, kind=Kind(task), label_column=user_files.label_column)
+        file = write("train", data=train, labels=labels, text_columns=user_files.text_columns)
+        files = {"train": [file], "text_columns": file.text_columns}
         if dev is not None:
-            files["dev"] = [write("dev", data=dev, texts=(
-                user_files.dev_texts or _dev_columns(task, file.texts)))]
+            files["dev"] = [write("dev", data=dev, text_columns=(
+                user_files.dev_text_columns or _dev_columns(task, file.text_columns)))]
     return registry.load(
         task, None if data_dir is None else storage.path(data_dir),
         dataclasses.replace(user_files, **files),

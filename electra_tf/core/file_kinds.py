@@ -2,7 +2,7 @@
 
 from electra_tf.core.errors import UserError
 
-HEAD = 1 << 12
+HEAD_BYTES = 1 << 12
 """Bytes of a file's beginning that `require_text` needs."""
 _TO_JSON_LINES = "('FILE').to_json('rows.jsonl', orient='records', lines=True)\"`"
 _KINDS = {
@@ -39,7 +39,7 @@ _KINDS = {
 
 
 def require_text(path: object, head: bytes) -> None:
-    """Raises `UserError` if a file's first `HEAD` bytes, decompressed, are not those of text."""
+    """Raises `UserError` unless a file's first `HEAD_BYTES`, decompressed, are those of text."""
     # A known beginning; "BZh" can also begin a text.
     starts = [start for start in _KINDS if head.startswith(start)]
     if head[:3] == b"BZh" and not head[4:10] == b"1AY&SY":

@@ -33,7 +33,7 @@ from electra_tf.tasks.kinds.base import TaskObjective, sum_where
 from electra_tf.tasks.registry import KINDS, recipe
 from electra_tf.tasks.task import Example, Kind, TaskSpec
 
-TEACHER, LABELLED = "teacher/", "is_labelled"
+TEACHER, IS_LABELLED = "teacher/", "is_labelled"
 """Targets of rows: the prefix of the teacher's outputs, and the mark of rows with a label."""
 
 
@@ -66,10 +66,10 @@ def with_teacher(run: FinetuningRun, path: Path | None) -> FinetuningRun:
         raise UserError("task and teacher must both be classification or both multilabel. "
                         f"Received: {run.spec.kind}, --teacher={path} ({spec.kind})")
     # Files of transformers don't say that a model reads pairs, but ours do.
-    if len(spec.texts) != len(run.spec.texts) and (
-            len(spec.texts) == 2 or (path / SETTINGS_FILE).exists()):
-        raise UserError(f"--teacher={path} reads {len(spec.texts)} text(s) per example, and "
-                        f"--task={run.spec.name} {len(run.spec.texts)}.")
+    if len(spec.text_columns) != len(run.spec.text_columns) and (
+            len(spec.text_columns) == 2 or (path / SETTINGS_FILE).exists()):
+        raise UserError(f"--teacher={path} reads {len(spec.text_columns)} text(s) per example, and "
+                        f"--task={run.spec.name} {len(run.spec.text_columns)}.")
     if any(config.training.distillation_hidden_weight and LongTexts.WINDOWS in (
             config.task.long_texts, teacher.task_settings.get("task.long_texts"))
            for config in configs):
@@ -132,7 +132,7 @@ def add_targets(run: FinetuningRun, examples: Sequence[Example], rows: Sequence[
     print(f"teacher  {teacher.source}: labels {len(rows):,} rows", *scores, sep="; ", flush=True)
     return [dataclasses.replace(row, targets={
         **row.targets, **{f"{TEACHER}{name}": value for name, value in output.items()},
-        LABELLED: np.bool_(example.label is not None)})
+        IS_LABELLED: np.bool_(example.label is not None)})
         for row, output, example in zip(rows, outputs(examples), examples, strict=True)]
 
 
@@ -174,7 +174,7 @@ class DistillationObjective:
         """Returns the batch with labelled rows alone as present, and the numbers of rows."""
         targets = {**batch.targets, "present": batch.present}
         inputs, terms = self.hard.prepare_inputs(batch._replace(
-            present=batch.present & targets[LABELLED], targets=targets), rng)
+            present=batch.present & targets[IS_LABELLED], targets=targets), rng)
         return inputs, {"hard": terms["loss"], **dict.fromkeys(
             ("soft", "hidden"), count(batch.present))}
 

@@ -2,9 +2,7 @@
 
 import contextlib
 import hashlib
-import math
 import re
-import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,18 +11,18 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
-from electra_tf.checkpoints.weights import ENCODER, checkpoint_in_use
+from electra_tf.checkpoints.weights import checkpoint_in_use
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
-from electra_tf.config.model import InitializationConfig
-from electra_tf.config.overrides import flatten, override
+from electra_tf.config.overrides import override
 from electra_tf.core.command_line import same_command
 from electra_tf.core.errors import UserError
 from electra_tf.core.signals import Interrupted
 from electra_tf.core.storage import Path
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_epoch
-from electra_tf.finetuning import distillation
+from electra_tf.finetuning import distillation, reporter
 from electra_tf.finetuning.outputs import write_outputs
 from electra_tf.finetuning.predict import CompiledByShape, Predictor
+from electra_tf.finetuning.reporter import TrialProgress
 from electra_tf.finetuning.results import (
     Baseline,
     Epoch,
@@ -32,11 +30,10 @@ from electra_tf.finetuning.results import (
     Trial,
     main_score,
     shown_changes,
-    shown_score,
 )
 from electra_tf.finetuning.run import FinetuningRun, prepare_run
 from electra_tf.finetuning.trials import (
-    ALL,
+    ALL_FOLDS,
     TrialData,
     TrialPlan,
     fold_notes,
@@ -47,16 +44,13 @@ from electra_tf.finetuning.trials import (
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Means
-from electra_tf.reporting.progress import StepTimer, duration
 from electra_tf.reporting.trackers import Log, tracked
 from electra_tf.tasks.task import Task
-from electra_tf.text import coverage
 from electra_tf.text.normalization import TextSettings
 from electra_tf.training import failures
 from electra_tf.training.devices import (
     build_state,
     build_step,
-    device_name,
     run_on_replicas,
     temporary_variables,
 )
@@ -70,7 +64,7 @@ def prepare(config: FinetuningConfig, task: Task, text: TextSettings, model_dir:
     if task.unlabelled and teacher is None:
         raise UserError("--unlabelled needs --teacher, the fine-tuned model that labels texts.")
     for combination in run.combinations:
-        run.changed(combination).check_training()
+        run.with_settings(combination).check_training()
     return run
 
 
@@ -83,20 +77,22 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
     another run's directory, missing weights, or a loss that isn't finite.
     """
     # The data of the first trial, and all that affects the results.
-    run, checkpoints = run.with_labels_of(initial), run.model_dir / run_directory.CHECKPOINTS
+    run = run.with_labels_of(initial)
     notes = [*run.check_training(), *task.notes, *fold_notes(run, task)]
-    data = TrialData.encode(run, task, ALL if run.config.training.num_folds else None)
-    identity, num_steps = (
-        _identity(run, task, initial), run.config.num_train_steps(len(data.rows)))
+    data = TrialData.encode(run, task, ALL_FOLDS if run.config.training.num_folds else None)
+    num_steps = run.config.num_train_steps(len(data.rows))
+    identity = _identity(run, task, initial)
     with _locked_directory(run, identity, initial, num_steps):
-        results = _begin(run, task, initial, data, notes)
+        run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
+        results = _earlier_results(run, task, initial)
+        reporter.print_header(run, task, initial, data, len(results.trials), notes)
 
         # Seeds, folds and combinations of settings, one trial after the other.
         while (plan := next_plan(run, results, num_steps)) is not None:
             print(end=plan.line(len(results.trials) + 1, len(planned_trials(run))), flush=True)
-            trial_run = run.changed(plan.changes)
-            data = data.of(trial_run, task, plan.fold).with_teacher(trial_run)
-            trial_run = trial_run.weighted(data.examples)
+            trial_run = run.with_settings(plan.changes)
+            data = data.for_trial(trial_run, task, plan.fold).with_teacher(trial_run)
+            trial_run = trial_run.with_class_weights(data.examples)
             with temporary_variables(), tracked(
                     run.config.runtime.report_to, run.model_dir / run_directory.TRACKERS_FILE,
                     override(trial_run.config, {"training.seed": plan.seed}),
@@ -108,24 +104,24 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
                 if results.best is trial:
                     step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64,
                                        name="step")
-                    CheckpointManager(tf.train.Checkpoint(model=model, step=step), checkpoints,
-                                      keep=0).save(results.best_number)
+                    CheckpointManager(
+                        tf.train.Checkpoint(model=model, step=step),
+                        run.model_dir / run_directory.CHECKPOINTS, keep=0).save(results.best_number)
 
             # The saved results name the best trial's checkpoint, so the others are obsolete now.
             results.save(run.model_dir, run.spec.to_dict())
-            checkpoint_files.remove(
-                checkpoints, set(checkpoint_files.steps(checkpoints)) - {results.best_number})
+            _remove_others(run, results)
             if run.grid:  # The saved settings are those of the kept model.
                 run_directory.open_run_dir(run.model_dir, {**identity, **results.best.changes},
                                            replaced=tuple(run.grid))
 
         # Predictions and mistakes of the kept model.
-        kept_run = run.changed(results.best.changes).in_float32
-        dev = data.of(kept_run, task, results.best.fold).dev
+        kept_run = run.with_settings(results.best.changes).in_float32
+        dev = data.for_trial(kept_run, task, results.best.fold).dev
         mistakes = write_outputs(kept_run, task, dev, results)
     print(f"\n{results.table()}{mistakes}\n"
           f"results  {run.model_dir / run_directory.RESULTS_FILE}\n"
-          f"model    {checkpoints}", flush=True)
+          f"model    {run.model_dir / run_directory.CHECKPOINTS}", flush=True)
     return results
 
 
@@ -141,7 +137,7 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
         kept, kept_weights = epochs[earlier.kept_epoch - 1], model.get_weights()
     train_step = compile_train_step(run, model, num_steps=num_steps, seed=plan.seed,
                                     finished_at=finished_at)
-    progress = _Progress(num_steps, run.config, first_step=finished_at[-1] if finished_at else 0)
+    progress = TrialProgress(num_steps, run.config, first_step=finished_at[-1] if finished_at else 0)
     predictor, stopped_early = Predictor(run.in_float32, model), False
     while progress.step < num_steps and not stopped_early and len(epochs) != plan.max_epochs:
         # One pass over the rows, then the scores on every split of dev.
@@ -178,7 +174,7 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
 
 
 def _train_epoch(run: FinetuningRun, train_step: CompiledByShape, rows: Sequence[Row],
-                 progress: "_Progress", track: Log, *, seed: int, epoch: int
+                 progress: TrialProgress, track: Log, *, seed: int, epoch: int
                  ) -> tuple[list[tuple[int, float]], float]:
     """Trains on all rows; returns the steps and mean losses of intervals, and the epoch's mean."""
     # The epoch's batches, which hold rows of similar length.
@@ -302,122 +298,24 @@ def _locked_directory(run: FinetuningRun, identity: Mapping[str, Any],
                 f"{same_command()}")) from None
 
 
-def _begin(run: FinetuningRun, task: Task, initial: Checkpoint | None, data: TrialData,
-           notes: Sequence[str]) -> Results:
-    """Returns the results so far; prints a header."""
-    run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
+def _earlier_results(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results:
+    """Returns the results of the finished trials; without any, those of a constant prediction."""
     results = Results.load(run.model_dir)
-    if results is None:
-        constants = {name: run.kind.baseline(run.spec, task.train, examples)
-                     for name, examples in (task.dev or {"dev": task.train}).items()}
-        results = Results(
-            task=task.spec.name, metrics=task.spec.metrics,
-            initial=SCRATCH if initial is None else initial.source,
-            baseline=Baseline(name=next(iter(constants.values()))[0], scores={
-                name: dict(scores) for name, (_, scores) in constants.items()}))
-    else:  # Refuses a missing checkpoint before it runs further trials.
-        checkpoint_in_use(run.model_dir)
-        checkpoints = run.model_dir / run_directory.CHECKPOINTS  # A killed process leaves others.
-        checkpoint_files.remove(
-            checkpoints, set(checkpoint_files.steps(checkpoints)) - {results.best_number})
-
-    # The header: the task's sizes, the encoder, the devices and the trials.
-    spec, training, rows = run.spec, run.config.training, data.rows
-    labels = f", {len(spec.labels)} labels" if spec.labels else ""
-    sizes = f"train {len(task.train):,}" + (
-        f" and {len(task.unlabelled):,} unlabelled" if task.unlabelled else "")
-    counts = [f"{sizes} as {len(rows):,} rows", *(
-        f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
-    num_finished = len(results.trials)
-    remaining = max(0, len(planned_trials(run)) - num_finished)
-    # Text that the vocabulary can't represent.
-    vocabulary = run.text.vocabulary
-    ids = np.concatenate([row.ids.ravel() for row in rows])
-    ids = ids[~np.isin(ids, [vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id])]
-    texts = [text for example in task.train for text in example.texts]
-    num_changed = coverage.count_changed(texts) if run.text.normalization.strip_accents else 0
-    warnings = coverage.coverage_warnings(
-        *coverage.count_words(ids, vocabulary), sum(map(len, texts)), num_changed)
-    # What is compiled, weighted and kept.
-    num_lengths = len(run.padded_lengths(rows, training.num_train_epochs))
-    compiled = [f"compile  one step for each of up to {num_lengths} row lengths, in every trial; "
-                "the first steps take longer"] if remaining else []
-    length = (f"{len(run.combinations)} combinations of settings" if run.grid else
-              f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
-              "steps in all")
-    weights = ", ".join(f"{label}={weight:.4g}" for label, weight in zip(
-        spec.label_words, run.weighted(data.examples).objective.class_weights, strict=False))
-    keeping = ["--early_stopping keeps the epoch with the best score on dev, as --keep_best does"
-               ] if training.early_stopping and not training.keep_best else []
-    print(f"task     {spec.name}: {spec.kind.replace('_', ' ')}{labels}; {', '.join(counts)}\n"
-          f"encoder  {_origin(run, initial)}\n"
-          f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
-          f"{training.precision.value}\n"
-          f"trials   {num_finished} done, {remaining} to go; {length}", *compiled,
-          *([f"weights  {weights}"] if weights else []),
-          *(f"note     {note}" for note in (*notes, *keeping)),
-          *(f"note     {name}: {note}" for name, part in (("train", data), *data.dev.items())
-            for note in part.notes),
-          *(f"warning  {warning}" for warning in warnings),
-          sep="\n", flush=True)
-    return results
+    if results is not None:
+        checkpoint_in_use(run.model_dir)  # Refuses a missing one before it runs further trials.
+        _remove_others(run, results)  # A killed process leaves others.
+        return results
+    constants = {name: run.kind.baseline(run.spec, task.train, examples)
+                 for name, examples in (task.dev or {"dev": task.train}).items()}
+    return Results(
+        task=task.spec.name, metrics=task.spec.metrics,
+        initial=SCRATCH if initial is None else initial.source,
+        baseline=Baseline(name=next(iter(constants.values()))[0], scores={
+            name: dict(scores) for name, (_, scores) in constants.items()}))
 
 
-def _origin(run: FinetuningRun, initial: Checkpoint | None) -> str:
-    """Returns where the initial weights of encoder and head come from."""
-    if initial is None:
-        normal = InitializationConfig.normal()
-        other = [f"{name.partition('.')[2]}={value}"
-                 for name, value in flatten(run.config).items() if normal.get(name, value) != value]
-        return f"from scratch, {', '.join(other) or 'normal initialization'}"
-    count = sum(name.startswith(ENCODER) for name in initial.weights)
-    if not run.kind.hugging_face.layers:
-        return f"initialized from {initial.source}: {count} weights"
-    if run.fits_head(initial):
-        return f"and head initialized from {initial.source}: {len(initial.weights)} weights"
-    reason = "" if initial.task is None else ", as its task has other labels or another head"
-    return f"initialized from {initial.source}: {count} weights; the head is new{reason}"
-
-
-class _Progress(StepTimer):
-    """The clock and the lines of a trial, whose throughput excludes evaluation."""
-
-    def __init__(self, num_steps: int, config: FinetuningConfig, first_step: int):
-        super().__init__(sample_seconds=0.0)  # The median ignores the few intervals that compile.
-        self.num_steps, self._config = num_steps, config
-        self.step = self._first_step = first_step
-        self.log_every = config.runtime.log_interval(num_steps)
-        self._epoch, self._training_seconds = 0, 0.0
-
-    def is_line_due(self) -> bool:
-        return 0 < self._config.runtime.log_every_seconds <= self._clock() - self._last
-
-    def trained(self, step: int, *, epoch: int) -> None:
-        """Counts the time as that of the steps since the last call."""
-        self._training_seconds += self.steps(step - self.step)
-        self.step, self._epoch = step, epoch
-
-    @property
-    def examples_per_second(self) -> float:
-        num_steps = self.step - self._first_step
-        examples = num_steps * self._config.training.train_batch_size
-        return examples / max(self._training_seconds, 1e-9)
-
-    def line(self, loss: str) -> str:
-        training = self._config.training
-        total, columns = f"{self.num_steps:,}", [loss, f"elapsed {duration(self.elapsed)}"]
-        if len(self._samples) > 2:
-            speed = training.train_batch_size / max(1e-9, statistics.median(self._samples))
-            seconds_left = self.remaining_seconds(self.num_steps - self.step, {
-                "evaluation": math.ceil(training.num_train_epochs) - self._epoch})
-            columns[1:] = [f"{speed:>6,.0f} examples/s", columns[1],
-                           f"ETA {duration(seconds_left)}"]
-        return (f"  epoch {self._epoch:>2}  step {self.step:>{len(total)},}/{total}  "
-                + "  ".join(columns))
-
-    def epoch_line(self, epoch: Epoch, metrics: Iterable[str]) -> str:
-        """Returns the line after an epoch, with its mean loss and its scores on all splits."""
-        return "  ".join([self.line(f"mean loss of the epoch {epoch.loss:.4f}"), *(
-            f"{split}: " + ", ".join(f"{name} {shown_score(name, scores[name])}"
-                                     for name in metrics)
-            for split, scores in epoch.scores.items())])
+def _remove_others(run: FinetuningRun, results: Results) -> None:
+    """Removes all checkpoints but the best trial's."""
+    checkpoints = run.model_dir / run_directory.CHECKPOINTS
+    checkpoint_files.remove(
+        checkpoints, set(checkpoint_files.steps(checkpoints)) - {results.best_number})

@@ -67,7 +67,7 @@ def train(changes: Changes) -> None:
     for name in names:
         config = override(registry.recipe(name, shape), changes)
         data["user_files"] = dataclasses.replace(
-            data["user_files"], holds_out=not config.training.num_folds)
+            data["user_files"], num_folds=config.training.num_folds)
         task = registry.load(name, **data)
         directory = model_dir / name if len(names) > 1 else model_dir
         run = loop.prepare(config, task, text, directory, grid,
@@ -147,7 +147,8 @@ def _data(name: str) -> dict[str, Any]:
 
 def _user_files() -> Files:
     values = flags.FLAGS
-    return Files(texts=tuple(values.text_columns or ()), label=values.label_column,
-                 key=values.key_column, dev_texts=tuple(values.dev_text_columns or ()), **{
-                     split: tuple(map(storage.path, values[split].value or ()))
-                     for split in ("train", "dev", "test", "unlabelled")})
+    files = {split: tuple(map(storage.path, values[split].value or ()))
+             for split in ("train", "dev", "test", "unlabelled")}
+    return Files(**files, text_columns=tuple(values.text_columns or ()),
+                 dev_text_columns=tuple(values.dev_text_columns or ()),
+                 label_column=values.label_column, key_column=values.key_column)

@@ -212,7 +212,7 @@ def predict_file(run: FinetuningRun, source: str, output: str, user_files: Files
     if suffix not in forms:
         raise UserError(f"--output={target} must end in {' or '.join(forms)}, or be - for standard "
                         "output.")
-    with _readable(source, run.kind.piped) as path:
+    with _readable(source, run.kind.stdin_suffix) as path:
         if target is not None:
             require_writable(target, path, overwrite=overwrite)
         # The first reading refuses a damaged file before the computation, the second holds a part.

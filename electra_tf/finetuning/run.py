@@ -22,7 +22,7 @@ from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.reporting import trackers
 from electra_tf.tasks.class_weights import BALANCED, balanced_weights
-from electra_tf.tasks.kinds.base import HEAD, Split, TaskKind, TaskObjective
+from electra_tf.tasks.kinds.base import HEAD_NAME, Split, TaskKind, TaskObjective
 from electra_tf.tasks.kinds.windows import limit_windows
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Example, TaskSpec
@@ -101,7 +101,7 @@ class FinetuningRun:
         return [dict(zip(self.grid, values, strict=True))
                 for values in itertools.product(*self.grid.values())]
 
-    def changed(self, changes: Changes) -> "FinetuningRun":
+    def with_settings(self, changes: Changes) -> "FinetuningRun":
         """Returns the run with other settings; `UserError` for those that don't fit together."""
         config = override(self.config, changes)
         failures.require_memory(
@@ -115,9 +115,9 @@ class FinetuningRun:
     @property
     def in_float32(self) -> "FinetuningRun":
         """The run in the precision of predictions and scores, which exported models have too."""
-        return self.changed({"training.precision": Precision.FLOAT32.value})
+        return self.with_settings({"training.precision": Precision.FLOAT32.value})
 
-    def weighted(self, examples: Sequence[Example]) -> "FinetuningRun":
+    def with_class_weights(self, examples: Sequence[Example]) -> "FinetuningRun":
         """Returns the run with the class weights of these training examples."""
         if self.config.task.class_weights != BALANCED:
             return self
@@ -151,7 +151,7 @@ class FinetuningRun:
                    for name in ("kind", "label_words", "scale", "offset")) and {
             variable.name.split(":")[0]: tuple(variable.shape) for variable in head.variables} == {
                 name: value.shape for name, value in initial.weights.items()
-                if name.startswith(f"{HEAD}/")}
+                if name.startswith(f"{HEAD_NAME}/")}
 
     def with_labels_of(self, initial: Checkpoint | None) -> "FinetuningRun":
         """Returns the run with numbers in the order of its directory's labels, or the head's.
@@ -191,7 +191,7 @@ def prepare_run(config: FinetuningConfig, spec: TaskSpec, text: TextSettings, mo
     run = FinetuningRun(config=config, objective=objective, strategy=strategy, spec=spec,
                         text=text, model_dir=model_dir, grid=grid)
     for changes in run.combinations:
-        if run.changed(changes).config.task.swap_pairs and len(spec.texts) != 2:
+        if run.with_settings(changes).config.task.swap_pairs and len(spec.text_columns) != 2:
             raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
     return run
 

@@ -19,7 +19,7 @@ from electra_tf.tasks import files
 from electra_tf.tasks.kinds.base import Split
 from electra_tf.tasks.task import Example, Kind, Task
 
-ALL = 0
+ALL_FOLDS = 0
 """Number of a fold: the trial trains on all examples and is not scored."""
 
 
@@ -31,7 +31,7 @@ class TrialPlan:
     changes: Changes = dataclasses.field(default_factory=dict)
     """Settings of a combination of the grid."""
     fold: int | None = None
-    """The fold that is scored, from 1, or `ALL`; None scores the task's dev."""
+    """The fold that is scored, from 1, or `ALL_FOLDS`; None scores the task's dev."""
     max_epochs: int | None = None
     """Epochs after which it ends, if `num_train_epochs` are more."""
     extended: Trial | None = None
@@ -62,7 +62,7 @@ def planned_trials(run: FinetuningRun) -> list[TrialPlan]:
     plans = [TrialPlan(seed=training.seed + number, changes=changes, fold=fold)
              for number in range(training.num_trials) for changes in run.combinations
              for fold in folds]
-    return plans + ([TrialPlan(seed=training.seed, fold=ALL)] if training.num_folds else [])
+    return plans + ([TrialPlan(seed=training.seed, fold=ALL_FOLDS)] if training.num_folds else [])
 
 
 def is_extension(run: FinetuningRun, results: Results, num_steps: int) -> bool:
@@ -78,7 +78,7 @@ def next_plan(run: FinetuningRun, results: Results, num_steps: int) -> TrialPlan
     if is_extension(run, results, num_steps):
         return TrialPlan(seed=trials[0].seed, extended=trials[0])
     plan = plans[len(trials)] if len(trials) < len(plans) else None
-    if plan is None or plan.fold != ALL:
+    if plan is None or plan.fold != ALL_FOLDS:
         return plan
     best = results.best_combination()
     return dataclasses.replace(
@@ -100,7 +100,7 @@ class TrialData:
     """Notes on what was cut in the rows."""
     dev_examples: Mapping[str, Sequence[Example]]
     dev: Mapping[str, Split]
-    """Splits to score; empty for `ALL`."""
+    """Splits to score; empty for `ALL_FOLDS`."""
 
     @classmethod
     def encode(cls, run: FinetuningRun, task: Task, fold: int | None) -> "TrialData":
@@ -121,14 +121,14 @@ class TrialData:
                    notes=[*encoded.notes, *notes], dev_examples=dev,
                    dev={name: run.encode(part) for name, part in dev.items()})
 
-    def of(self, run: FinetuningRun, task: Task, fold: int | None) -> "TrialData":
+    def for_trial(self, run: FinetuningRun, task: Task, fold: int | None) -> "TrialData":
         """Returns the data of a fold with the run's settings, which may be these data."""
         is_same = (fold, run.config.task) == (self.fold, self.config)
         return self if is_same else TrialData.encode(run, task, fold)
 
     def with_teacher(self, run: FinetuningRun) -> "TrialData":
         """Returns the data with the outputs of the run's teacher, if it has one."""
-        if run.teacher is None or distillation.LABELLED in self.rows[0].targets:
+        if run.teacher is None or distillation.IS_LABELLED in self.rows[0].targets:
             return self
         return dataclasses.replace(self, rows=distillation.add_targets(
             run, self.examples, self.rows, self.dev_examples))

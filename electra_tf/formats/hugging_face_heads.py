@@ -26,7 +26,7 @@ from electra_tf.modeling.parameter_shapes import dense
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.kinds.base import TaskKind
 from electra_tf.tasks.registry import KINDS, recipe
-from electra_tf.tasks.task import LABELLED, Kind, TaskSpec
+from electra_tf.tasks.task import LABEL_KINDS, Kind, TaskSpec
 
 HEAD = "head/"
 ARCHITECTURES = frozenset(
@@ -55,8 +55,8 @@ class _TaskEntry:
 
     def describe(self, spec: TaskSpec) -> TaskSpec:
         """Returns a task with these columns and scores."""
-        return dataclasses.replace(spec, texts=self.texts, label=self.label, key=self.key,
-                                   metrics=self.metrics)
+        return dataclasses.replace(spec, text_columns=self.texts, label_column=self.label,
+                                   key_column=self.key, metrics=self.metrics)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -170,7 +170,7 @@ def head_entries(spec: TaskSpec) -> dict[str, Any]:
 
 
 def _entry(spec: TaskSpec, settings: dict[str, Any]) -> dict[str, Any]:
-    return {"texts": list(spec.texts), "label": spec.label, "key": spec.key,
+    return {"texts": list(spec.text_columns), "label": spec.label_column, "key": spec.key_column,
             "metrics": list(spec.metrics), "settings": settings}
 
 
@@ -226,14 +226,14 @@ def from_hugging_face(
 
     # The head's weights, all of them and no others.
     sizes = {layer: inputs for layer, _ in hidden} | {
-        output: outputs if kind.kind in LABELLED else len(parts)}
+        output: outputs if kind.kind in LABEL_KINDS else len(parts)}
     modules = tuple(f"{layer.split('.')[0]}." for layer in form.layers)
     weights = {name: tensors.pop(name) for name in list(tensors) if name.startswith(modules)}
     require_exactly(weights, {
         name: shape for layer, size in sizes.items()
         for name, shape in ((f"{layer}.weight", (size, inputs)), (f"{layer}.bias", (size,)))},
         source)
-    labels = _read_labels(config, outputs, source) if kind.kind in LABELLED else ()
+    labels = _read_labels(config, outputs, source) if kind.kind in LABEL_KINDS else ()
 
     # Our layers, which may be parts of one of Hugging Face's.
     head = {}
@@ -254,8 +254,8 @@ def from_hugging_face(
             config.sentence_transformers or config.sbert_ce_default_activation_function):
         text_columns = text_columns or PAIR
     if text_columns:
-        spec = dataclasses.replace(spec, texts=tuple(text_columns))
-    elif entry is None and form.problem_type and spec.texts == TaskSpec.texts:
+        spec = dataclasses.replace(spec, text_columns=tuple(text_columns))
+    elif entry is None and form.problem_type and spec.text_columns == TaskSpec.text_columns:
         note_once(f"{source} is read as a model of one text, because config.json does not name a "
                   f"task of pairs{files.PAIRS}.")
     return spec, settings, head
@@ -271,10 +271,11 @@ def _named_task(kind: TaskKind, name: str | None, labels: tuple[str, ...]) -> Ta
     if task and task.labels and labels == task.spec.label_words:
         return task.spec
     # Otherwise the kind, with the columns of GLUE's task if others fine-tuned on its pairs.
-    spec = kind.spec(str(kind.kind), labels)
+    spec = kind.build_spec(str(kind.kind), labels)
     task = glue.TASKS.get(re.sub("^glue[-_:/]|[-_]mm$|-", "", (name or "").lower()))
-    is_pair = task and len(task.texts) == 2 and kind.hugging_face.problem_type
-    return dataclasses.replace(spec, texts=task.texts, label=task.label) if is_pair else spec
+    is_pair = task and len(task.text_columns) == 2 and kind.hugging_face.problem_type
+    return dataclasses.replace(spec, text_columns=task.text_columns,
+                               label_column=task.label_column) if is_pair else spec
 
 
 def _read_labels(config: Config, outputs: int, source: str) -> tuple[str, ...]:
@@ -297,7 +298,7 @@ def _read_labels(config: Config, outputs: int, source: str) -> tuple[str, ...]:
 
 def embedding_task(config: Config, pooling: Pooling) -> tuple[TaskSpec, dict[str, Any]]:
     """Returns the task of a model of sentence embeddings, and the settings of its pooling."""
-    spec = KINDS[Kind.SENTENCE_EMBEDDINGS].spec(str(Kind.SENTENCE_EMBEDDINGS))
+    spec = KINDS[Kind.SENTENCE_EMBEDDINGS].build_spec(str(Kind.SENTENCE_EMBEDDINGS))
     return config.electra_tf.describe(spec), {
         "task.pooling": pooling.modes[0],
         "task.max_seq_length": pooling.max_length or config.max_position_embeddings,

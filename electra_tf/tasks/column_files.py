@@ -37,39 +37,27 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
     `tagged=False` reads tags only from a column that is selected and exists. `UserError` for no
     sentences, uneven columns, and columns without words or tags.
     """
-    # The rows of cells, and what separates them.
+    # Rows of cells, and the names of columns, which a comment or a header gives.
     lines = [(number, line.rstrip(" \t") if line.strip() else "")
              for number, line in read_lines(path)]
-    by_tabs = _tabs_separate([line.lstrip(" \t") for _, line in lines])
-    for left in (" \t", " "):  # Leading tabs are empty cells if lines are uneven without these.
-        rows = [(number, _cells(line.lstrip(left), by_tabs)) for number, line in lines]
-        widths = collections.Counter(
-            len(cells) for _, cells in rows if cells and cells[0][:1] != "#")
-        if not by_tabs or len(widths) < 2:
-            break
-    width = max(widths, key=widths.get, default=1)
-    kept = _without_comments(rows, width)
-    left_out = {"comment lines": len(rows) - len(kept)}
-
-    # The names of columns: of a CoNLL-U file, a header or a comment that lists them.
+    rows, width, separator = _split(lines)
+    left_out = {"comment lines": len(lines) - len(rows)}
     names: Sequence[str] = next((match[1].split() for _, line in lines if (
         match := re.match(r"# *global\.columns *=(.+)", line))), [])
-    first = next((cells for _, cells in kept if cells), [])
+    first = next((cells for _, cells in rows if cells), [])
     if {words, *([tags] if tagged else [])} <= {*first} or (
             {cell.lower() for cell in first} & {*WORD_NAMES} and first[-1].lower() in TAG_NAMES):
-        names = first
-        kept = [(number, cells) for number, cells in kept if cells is not first]
-        left_out["header"] = 1
+        names, left_out["header"] = first, 1
+        rows = [row for row in rows if row[1] is not first]
     if width == len(CONLLU):
-        names = names or CONLLU
-        tokens = [(number, cells) for number, cells in kept
-                  if not (cells and re.fullmatch(r"\d+[-.]\d+", cells[0]))]
-        left_out["ranges and empty nodes"] = len(kept) - len(tokens)
-        kept = tokens
+        names, num_rows = names or CONLLU, len(rows)
+        rows = [(number, cells) for number, cells in rows
+                if not (cells and re.fullmatch(r"\d+[-.]\d+", cells[0]))]
+        left_out["ranges and empty nodes"] = num_rows - len(rows)
 
     # Sentences between empty lines, and the columns of words and tags, which all rows must have.
     sentences = [list(group) for is_sentence, group in itertools.groupby(
-        kept, lambda row: bool(row[1])) if is_sentence]
+        rows, lambda row: bool(row[1])) if is_sentence]
     if not sentences:
         raise UserError(f"{path} holds no sentences.")
     word = _column_index(path, "--text_columns", words, 0, width, names)
@@ -95,7 +83,7 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
     # What was read and left out.
     if notes is not None and (width > 1 or any(left_out.values())):
         notes.append("".join([
-            f"{width} columns separated by {'tabs' if by_tabs else 'spaces'}, ",
+            f"{width} columns separated by {separator}, ",
             f"words in column {word + 1}", "" if tag is None else f", tags in column {tag + 1}",
             "" if divider is None else f", numbers of sentences in column {divider + 1}",
             *(f"; {count:,} {kind} left out" for kind, count in left_out.items() if count)]))
@@ -103,6 +91,19 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
         key=str(sentence[0][0]), words=tuple(cells[word] for _, cells in sentence),
         tags=None if tag is None else tuple(cells[tag] for _, cells in sentence))
         for sentence in sentences]
+
+
+def _split(lines: Sequence[tuple[int, str]]) -> tuple[list[_Row], int, str]:
+    """Returns rows without comments, their usual number of cells, and what separates these."""
+    by_tabs = _tabs_separate([line.lstrip(" \t") for _, line in lines])
+    for indent in (" \t", " "):  # Leading tabs are empty cells if lines are uneven without these.
+        rows = [(number, _cells(line.lstrip(indent), by_tabs)) for number, line in lines]
+        widths = collections.Counter(
+            len(cells) for _, cells in rows if cells and cells[0][:1] != "#")
+        if not by_tabs or len(widths) < 2:
+            break
+    width = max(widths, key=widths.get, default=1)
+    return _without_comments(rows, width), width, "tabs" if by_tabs else "spaces"
 
 
 def _divided(rows: Sequence[_Row], columns: Collection[int],

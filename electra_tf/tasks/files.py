@@ -55,27 +55,28 @@ class Files:
     train: Sequence[Path] = ()
     dev: Sequence[Path] = ()
     """Examples to score; without them some of the training examples are held out."""
-    holds_out: bool = True
-    """False leaves the task without examples to score, for a cross-validation."""
+    num_folds: int = 0
+    """Folds of a cross-validation, for which no examples are held out."""
     test: Sequence[Path] = ()
     """Examples to predict; labels may be missing."""
     unlabelled: Sequence[Path] = ()
     """Texts that only a teacher labels; their labels are not used."""
-    texts: tuple[str, ...] = ()
-    """This field, `label` and `key` select columns as in `TaskSpec`; empty for the task's own."""
-    label: str = ""
-    key: str = ""
-    dev_texts: tuple[str, ...] = ()
+    text_columns: tuple[str, ...] = ()
+    """This field and the next two select columns as in `TaskSpec`; empty for the task's own."""
+    label_column: str = ""
+    key_column: str = ""
+    dev_text_columns: tuple[str, ...] = ()
     """Columns of the pairs of `dev` and `test`, for sentence embeddings."""
 
     def select(self, spec: TaskSpec) -> TaskSpec:
         """Returns a task with the columns of these files; `UserError` for another number."""
-        if self.texts and len(self.texts) != len(spec.texts):
-            raise UserError(f"--text_columns={','.join(self.texts)}: the task {spec.name} reads "
-                            f"{len(spec.texts)} text(s) per example"
-                            f"{PAIRS if len(self.texts) == 2 else ''}.")
-        return dataclasses.replace(spec, texts=self.texts or spec.texts,
-                                   label=self.label or spec.label, key=self.key or spec.key)
+        if self.text_columns and len(self.text_columns) != len(spec.text_columns):
+            raise UserError(f"--text_columns={','.join(self.text_columns)}: the task {spec.name} "
+                            f"reads {len(spec.text_columns)} text(s) per example"
+                            f"{PAIRS if len(self.text_columns) == 2 else ''}.")
+        return dataclasses.replace(spec, **{
+            name: getattr(self, name) or getattr(spec, name)
+            for name in ("text_columns", "label_column", "key_column")})
 
 
 def fold_numbers(examples: Sequence[Example], num_folds: int) -> np.ndarray:
@@ -128,10 +129,10 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
         if labelled:
             raise UserError(f"{path}: lines of .txt have no labels; --train and --dev take .tsv, "
                             ".csv and .jsonl with a column for the label.")
-        columns, spec = spec.texts, dataclasses.replace(spec, key="")
-    labels, known = label_columns(spec), {*spec.labels, *spec.label_words}
+        columns, spec = spec.text_columns, dataclasses.replace(spec, key_column="")
+    labels, known = label_columns(spec.kind, spec.label_column), {*spec.labels, *spec.label_words}
     selected = () if columns else filter(
-        None, (*spec.texts, *(labels if labelled else ()), spec.key))
+        None, (*spec.text_columns, *(labels if labelled else ()), spec.key_column))
     rows = functools.partial(read_rows, path, columns=columns, selected=tuple(selected),
                              published=published)
 
@@ -153,7 +154,7 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
         label = None
         with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
             label = read_label(row, *labels)
-        texts = tuple(map(row.text, spec.texts))
+        texts = tuple(map(row.text, spec.text_columns))
         if not all(map(str.strip, texts)):
             counts["an empty text; training leaves them out, predictions keep them"
                    if is_empty(texts, spec.kind) else "one empty text, and are used"] += 1
@@ -173,18 +174,18 @@ def unused_labels(paths: Sequence[Path], spec: TaskSpec) -> dict[str, set[str]]:
     """Returns the values of each column that seems to have labels and isn't one of the texts."""
     columns = collections.defaultdict(set)
     tables = [path for path in paths if suffix_of(path) != ".txt"]
-    for row in itertools.chain(*(read_rows(path, selected=spec.texts) for path in tables)):
+    for row in itertools.chain(*(read_rows(path, selected=spec.text_columns) for path in tables)):
         for name, value in row.values.items():
-            if name not in (*spec.texts, spec.key) and (name == spec.label or is_label_name(name)):
+            if name not in (*spec.text_columns, spec.key_column) and (
+                    name == spec.label_column or is_label_name(name)):
                 columns[name].add(str(value))
     return columns
 
 
-def label_columns(spec: TaskSpec) -> Sequence[str]:
+def label_columns(kind: Kind, names: str) -> list[str]:
     """Returns the column of labels, or several columns that say with 0 and 1 which labels apply."""
-    if spec.kind is not Kind.MULTILABEL:
-        return [spec.label]
-    return [*dict.fromkeys(map(str.strip, spec.label.split(",")))]
+    return [*dict.fromkeys(map(str.strip, names.split(",")))
+            ] if kind is Kind.MULTILABEL else [names]
 
 
 def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
@@ -199,7 +200,7 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
     if (rows := _json_rows(path)) is not None:
         examples = tagged_examples(rows, spec, labelled=labelled)
     else:
-        if not (labelled or spec.texts[0].isdecimal()):
+        if not (labelled or spec.text_columns[0].isdecimal()):
             lines = [re.split("[ \t]+", line.strip(" \t")) for _, line in read_lines(path)]
             last = [cells[-1] for cells in lines if len(cells) > 1 and cells[0][:1] != "#"]
             no_tags = [cell for cell in last if cell != cell.upper() and cell not in spec.labels]
@@ -207,8 +208,8 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
                 raise UserError(
                     f"{path}: lines of several words such as {shown(' '.join(lines[0]))}; to tag a "
                     "sentence write one word per line and an empty line after it, or "
-                    f'.jsonl: {{"{spec.texts[0]}": ["He", "runs", "."]}}.')
-        examples = read_columns(path, spec.texts[0], spec.label, tagged=labelled,
+                    f'.jsonl: {{"{spec.text_columns[0]}": ["He", "runs", "."]}}.')
+        examples = read_columns(path, spec.text_columns[0], spec.label_column, tagged=labelled,
                                 notes=tag_notes)
     examples = in_iob2(path, examples, spec.labels, tag_notes)
     tag_notes += _long_sentence(examples)
@@ -247,8 +248,8 @@ def tagged_examples(rows: Iterable[TableRow], spec: TaskSpec, *,
                     labelled: bool) -> list[TaggedExample]:
     """Returns the sentences of rows with lists of words and tags; see `read_tagged`."""
     # A number selects a column of column files; in JSON lines it stands for the default key.
-    text, label = (default if name.isdecimal() else name
-                   for name, default in ((spec.texts[0], "text"), (spec.label, "label")))
+    text, label = (default if name.isdecimal() else name for name, default in (
+        (spec.text_columns[0], "text"), (spec.label_column, "label")))
     examples = []
     for row in rows:
         has_tags = label in row.values
@@ -349,10 +350,10 @@ def labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
 
 
 def _key(row: TableRow, spec: TaskSpec) -> str:
-    if not spec.key:
+    if not spec.key_column:
         return str(row.line)
-    value = row.value(spec.key)
-    return str(value) if isinstance(value, int) else row.text(spec.key)
+    value = row.value(spec.key_column)
+    return str(value) if isinstance(value, int) else row.text(spec.key_column)
 
 
 def _label(row: TableRow, column: str, *, known: Collection[str],
@@ -406,37 +407,41 @@ def _label_sets(path: Path, column: str, rows: Iterable[TableRow], known: Collec
     All rows decide what separates labels, or if they are 0 and 1, and a note says so. Labels that
     are `known` are not split.
     """
-    is_table, sets, is_printed = suffix_of(path) in (".tsv", ".csv"), {}, False
-    for row in rows:
-        value = row.values.get(column)
-        sets[repr(value)] = parsed(value)
-        is_printed |= isinstance(value, str | dict) and isinstance(sets[repr(value)], list)
-    # Cells of a table: what is common to all of them.
-    cells = {value.strip() for value in sets.values() if is_table and isinstance(value, str)}
-    cells -= {*known}
-    applies = {cell: INDICATORS.get(cell.lower()) for cell in cells - {""}}
-    has_indicators = True in applies.values() and None not in applies.values()
-    marks = separators(cells - {""})
+    # Lists, also printed ones, and the other cells of a table, which are text.
+    values = {repr(value): value for value in (row.values.get(column) for row in rows)}
+    sets = {key: parsed(value) for key, value in values.items()}
+    is_printed = any(isinstance(values[key], str | dict) and isinstance(labels, list)
+                     for key, labels in sets.items())
+    cells = {key: value.strip() for key, value in sets.items()
+             if isinstance(value, str) and suffix_of(path) in (".tsv", ".csv")}
+
+    # What all cells have in common: 0 or 1, or a mark between labels.
+    unknown = {*cells.values()} - {*known}
+    indicators = {cell: INDICATORS.get(cell.lower()) for cell in unknown - {""}}
+    are_indicators = True in indicators.values() and None not in indicators.values()
+    marks = separators(unknown - {""})
     if len(marks) > 1:
         raise UserError(f"{path}: column {column!r} has {' and '.join(map(repr, marks))}; separate "
                         "labels by one of them, which no label has, or write lists in .jsonl.")
+    forms = ["0 and 1" if are_indicators else f"labels separated by {marks[0]!r}" if marks else
+             "one label in a cell, or none"] if unknown else []
 
-    # Every value becomes a list; the order of the cases decides what a cell is taken for.
+    # Every value becomes a list of labels, except cells that look like a damaged list.
     for key, value in sets.items():
-        cell = value.strip() if is_table and isinstance(value, str) else "["
-        if cell in applies and has_indicators:
-            sets[key] = [column] * applies[cell]
-        elif not cell.startswith("[") and (cell or not has_indicators):
-            parts = cell.strip(marks[0]).split(marks[0]) if marks and cell in cells else [cell]
-            sets[key] = [*map(str.strip, parts)] if cell else []
-        elif isinstance(value, list):
+        if isinstance(value, list):
             sets[key] = [label.strip() if isinstance(label, str) and label not in known else label
                          for label in value]
+    for key, cell in cells.items():
+        if are_indicators and cell in indicators:
+            sets[key] = [column] * indicators[cell]
+        elif not cell and not are_indicators:
+            sets[key] = []
+        elif cell and not cell.startswith("["):
+            is_joined = marks and cell in unknown
+            sets[key] = [*map(str.strip, cell.strip(marks[0]).split(marks[0]))
+                         ] if is_joined else [cell]
 
-    # What was recognized.
-    forms = ["0 and 1" if has_indicators else f"labels separated by {marks[0]!r}" if marks else
-             "one label in a cell, or none"] if cells else []
-    # Lists of 0 and 1 are told from lists of numbers of labels by their lengths.
+    # Lists of 0 and 1 for each label, rather than of numbers of labels, have one length.
     lists = [labels for labels in sets.values() if isinstance(labels, list)]
     if are_multi_hot(lists) and {*known} <= {*map(str, range(len(lists[0])))}:
         sets |= {key: [str(index) for index, item in enumerate(labels) if INDICATORS[

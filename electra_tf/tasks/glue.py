@@ -14,7 +14,7 @@ from electra_tf.tasks.files import check_labels, read_texts
 from electra_tf.tasks.task import BINARY, Kind, TaskSpec, TextExample
 
 ENTAILMENT = ("entailment", "not_entailment")
-ALL = "glue"
+ALL_TASKS = "glue"
 """Value of `--task` that stands for all nine."""
 _SUBMITTED = {"test_matched": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv",
               "diagnostic": "AX.tsv"}
@@ -27,9 +27,9 @@ class GlueTask:
 
     name: str
     directory: str
-    texts: tuple[str, ...]
+    text_columns: tuple[str, ...]
     """Columns of the one or two texts."""
-    label: str = "label"
+    label_column: str = "label"
     inputs: tuple[str, ...] = ()
     """Names of the texts in an export, if a column's name is not an identifier."""
     labels: tuple[str, ...] = BINARY
@@ -39,7 +39,7 @@ class GlueTask:
     """Labelled splits that are not trained on."""
     tests: tuple[str, ...] = ("test",)
     """Splits without labels, whose predictions are submitted."""
-    key: str = "index"
+    key_column: str = "index"
     """Column that names the test rows."""
     headerless: tuple[str, ...] | None = None
     """Columns of the labelled files; None if these have a header."""
@@ -51,30 +51,34 @@ class GlueTask:
         """Returns the specification, which is stored with a trained model."""
         return TaskSpec(name=self.name, labels=self.labels, metrics=self.metrics,
                         kind=Kind.CLASSIFICATION if self.labels else Kind.REGRESSION,
-                        scale=self.largest, texts=self.texts, label=self.label)
+                        scale=self.largest, text_columns=self.text_columns,
+                        label_column=self.label_column)
 
 
 TASKS = {task.name: task for task in (
     GlueTask(
-        name="cola", directory="CoLA", texts=("sentence",), metrics=("mcc",),
+        name="cola", directory="CoLA", text_columns=("sentence",), metrics=("mcc",),
         headerless=("source", "label", "mark", "sentence")),
-    GlueTask(name="sst2", directory="SST-2", texts=("sentence",)),
+    GlueTask(name="sst2", directory="SST-2", text_columns=("sentence",)),
     GlueTask(
-        name="mrpc", directory="MRPC", texts=("#1 String", "#2 String"), label="Quality",
-        inputs=("sentence1", "sentence2"), metrics=("accuracy", "f1")),
+        name="mrpc", directory="MRPC", text_columns=("#1 String", "#2 String"),
+        label_column="Quality", inputs=("sentence1", "sentence2"), metrics=("accuracy", "f1")),
     GlueTask(
-        name="stsb", directory="STS-B", texts=("sentence1", "sentence2"), label="score", labels=(),
-        metrics=("pearson", "spearman"), largest=5.0),
+        name="stsb", directory="STS-B", text_columns=("sentence1", "sentence2"),
+        label_column="score", labels=(), metrics=("pearson", "spearman"), largest=5.0),
     GlueTask(
-        name="qqp", directory="QQP", texts=("question1", "question2"), label="is_duplicate",
-        metrics=("accuracy", "f1"), key="id"),
+        name="qqp", directory="QQP", text_columns=("question1", "question2"),
+        label_column="is_duplicate", metrics=("accuracy", "f1"), key_column="id"),
     GlueTask(
-        name="mnli", directory="MNLI", texts=("sentence1", "sentence2"), label="gold_label",
-        labels=("contradiction", "entailment", "neutral"), dev=("dev_matched", "dev_mismatched"),
+        name="mnli", directory="MNLI", text_columns=("sentence1", "sentence2"),
+        label_column="gold_label", labels=("contradiction", "entailment", "neutral"),
+        dev=("dev_matched", "dev_mismatched"),
         tests=("test_matched", "test_mismatched", "diagnostic")),
-    GlueTask(name="qnli", directory="QNLI", texts=("question", "sentence"), labels=ENTAILMENT),
-    GlueTask(name="rte", directory="RTE", texts=("sentence1", "sentence2"), labels=ENTAILMENT),
-    GlueTask(name="wnli", directory="WNLI", texts=("sentence1", "sentence2")),
+    GlueTask(
+        name="qnli", directory="QNLI", text_columns=("question", "sentence"), labels=ENTAILMENT),
+    GlueTask(
+        name="rte", directory="RTE", text_columns=("sentence1", "sentence2"), labels=ENTAILMENT),
+    GlueTask(name="wnli", directory="WNLI", text_columns=("sentence1", "sentence2")),
 )}
 """Name -> task, in the benchmark's order."""
 
@@ -91,7 +95,7 @@ def read_split(task: GlueTask, data_dir: Path, split: str,
     paths = (data_dir / folder / f"{split}.tsv" for folder in (task.directory, "", split))
     path = next((path for path in paths if path.exists()), None)
     if split in task.tests:
-        spec = dataclasses.replace(task.spec, key=task.key, label="")
+        spec = dataclasses.replace(task.spec, key_column=task.key_column, label_column="")
         return [] if path is None else list(read_texts(
             path, spec, labelled=False, published=True, notes=notes))
     if path is None:

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.core.errors import UserError, shown
+from electra_tf.tasks import files
 from electra_tf.tasks.labels import are_multi_hot
 from electra_tf.tasks.tables import is_label_name
 from electra_tf.tasks.task import Kind
@@ -27,11 +28,11 @@ class MemoryFile:
     """A file in memory with the part of a path's interface that readers use.
 
     Attributes:
-        texts: columns of its texts.
+        text_columns: columns of its texts.
     """
 
-    def __init__(self, title: str, suffix: str, content: bytes, texts: tuple[str, ...]):
-        self.name, self.suffix, self.texts = f"{title}{suffix}", suffix, texts
+    def __init__(self, title: str, suffix: str, content: bytes, text_columns: tuple[str, ...]):
+        self.name, self.suffix, self.text_columns = f"{title}{suffix}", suffix, text_columns
         self._title, self._content = title, content
 
     def __str__(self) -> str:
@@ -42,8 +43,9 @@ class MemoryFile:
         return io.BytesIO(self._content)
 
 
-def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Sequence[str] = (),
-          label: str = "label", key: str = "") -> MemoryFile:
+def write(title: str, kind: Kind, data: Any, labels: Any = None, *,
+          text_columns: Sequence[str] = (), label_column: str = "label",
+          key_column: str = "") -> MemoryFile:
     """Returns examples as a file; `UserError` for data that can't be read.
 
     All are labelled, but for sentence embeddings.
@@ -52,29 +54,30 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
         title: Name of the data in messages.
         kind: The kind of the task.
         data: Texts, pairs or lists of words; a tuple of these and their labels; a table or
-            dictionaries with the columns of `texts` and `label`; a data set of dictionaries or of
+            dictionaries with the columns of texts and labels; a data set of dictionaries or of
             (text, label); for extractive QA, dictionaries as in SQuAD's files.
         labels: Labels of the texts, for multilabel also a matrix of 0 and 1; None if `data` has
             them.
-        texts: Columns of texts; by default the first example decides.
-        label: Column of labels.
-        key: Column that names examples; they are numbered if `data` does not have it.
+        text_columns: Columns of texts; by default the first example decides.
+        label_column: Column of labels.
+        key_column: Column that names examples; they are numbered if `data` does not have it.
     """
-    # Data sets and tuples become texts and labels; questions have a format of their own.
+    # A tuple or a data set becomes examples and labels. Questions have a format of their own.
+    is_embedding = kind is Kind.SENTENCE_EMBEDDINGS
     if kind is not Kind.TAGGING and (labels is not None or (
-            kind is Kind.SENTENCE_EMBEDDINGS and isinstance(data, tuple)
+            is_embedding and isinstance(data, tuple)
             and all(isinstance(text, str) for column in data[1:] for text in column))):
         refuse_columns(data)
     if labels is None and isinstance(data, tuple) and len(data) == 2:
         data, labels = data
     if isinstance(data, tf.data.Dataset):
-        data = _elements(title, data, kind, label)
+        data = _elements(title, data, kind, label_column)
         if data and isinstance(data[0], list):
             data, labels = zip(*data, strict=True)
     if kind is Kind.QUESTION_ANSWERING:
         return _question_file(title, data, labels)
 
-    # A table of columns becomes rows.
+    # A table of columns becomes a list of rows, a dictionary each.
     names = getattr(data, "columns", data.keys() if isinstance(data, Mapping) else None)
     if names is not None and labels is None:
         columns = {str(name): to_list(data[name], f"{title}[{name!r}]") for name in names}
@@ -83,26 +86,25 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
     rows = to_list(data, title)
     if not rows:
         raise UserError(f"{title} has no examples; give at least one.")
-    texts = tuple(texts) or _columns_of(rows[0], kind)
-    # As `files.label_columns`.
-    names = [*map(str.strip, label.split(","))] if kind is Kind.MULTILABEL else [label]
 
-    # Texts and labels become rows with the columns of a file.
+    # Texts become rows, too, to which the labels are added: in one column, or 0 or 1 in several.
+    locations = [f"{title}:{number}" for number in range(1, len(rows) + 1)]
+    text_columns = tuple(text_columns) or _columns_of(rows[0], kind)
+    label_columns = files.label_columns(kind, label_column)
+    if labels is not None or is_embedding:
+        rows = [_as_row(location, example, kind, text_columns)
+                for location, example in zip(locations, rows, strict=True)]
     if labels is not None:
         if kind is Kind.MULTILABEL and len(getattr(labels, "shape", ())) == 2:
-            labels = _label_sets(title, labels, names)
-        columns = {"texts": rows, "labels": to_list(labels, f"labels of {title}")}
-        _require_equal_lengths(title, columns)
-        rows = [_as_row(f"{title}:{number}", text, kind, texts)
-                | (_indicators(f"{title}:{number}", value, names) if names[1:] else {label: value})
-                for number, (text, value) in enumerate(
-                    zip(*columns.values(), strict=True), start=1)]
-    elif kind is Kind.SENTENCE_EMBEDDINGS:
-        rows = [_as_row(f"{title}:{number}", text, kind, texts)
-                for number, text in enumerate(rows, start=1)]
+            labels = _label_sets(title, labels, label_columns)
+        labels = to_list(labels, f"labels of {title}")
+        _require_equal_lengths(title, {"texts": rows, "labels": labels})
+        rows = [row | (_indicators(location, value, label_columns) if label_columns[1:]
+                       else {label_columns[0]: value})
+                for location, row, value in zip(locations, rows, labels, strict=True)]
 
-    # Every row has all columns.
-    needed = {*texts} | ({*names} if kind is not Kind.SENTENCE_EMBEDDINGS else set())
+    # Every row has all columns, and classes have one type.
+    needed = {*text_columns} | (set() if is_embedding else {*label_columns})
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
             raise UserError(f"{title} has no labels; give a tuple of texts and labels, or a table "
@@ -111,15 +113,17 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *, texts: Seque
             raise UserError(f"{title} has no column {min(missing)!r}. There are: "
                             f"{', '.join(map(str, row))}; text_columns and label_column select "
                             "columns.")
-        if key:
-            row.setdefault(key, str(number))
+        if key_column:
+            row.setdefault(key_column, str(number))
     if kind is Kind.CLASSIFICATION:
-        _require_one_type(title, [row[label] for row in rows])
-    content = b"\n".join(_json(f"{title}:{number}", {
+        _require_one_type(title, [row[label_column] for row in rows])
+
+    # A line of JSON for each row: the columns that are read, and those that look like labels.
+    content = b"\n".join(_json(location, {
         **{name: str(value) for name, value in row.items() if is_label_name(str(name))},
-        **{name: row[name] for name in (*texts, *names, key) if name in row},
-    }) for number, row in enumerate(rows, start=1))
-    return MemoryFile(title, ".jsonl", content, texts)
+        **{name: row[name] for name in (*text_columns, *label_columns, key_column) if name in row},
+    }) for location, row in zip(locations, rows, strict=True))
+    return MemoryFile(title, ".jsonl", content, text_columns)
 
 
 def refuse_columns(data: Any) -> None:

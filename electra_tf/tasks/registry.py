@@ -51,9 +51,9 @@ def recipe(task: str, model: ModelConfig) -> FinetuningConfig:
 def resolve(task_flag: Sequence[str]) -> tuple[str, ...]:
     """Returns the different tasks that `--task` names; `UserError` if they can't share a run."""
     names = tuple(dict.fromkeys(name for value in task_flag for name in (
-        glue.TASKS if value == glue.ALL else [value])))
+        glue.TASKS if value == glue.ALL_TASKS else [value])))
     for name in names:
-        require_one_of((glue.ALL, *NAMES), "--task", name)
+        require_one_of((glue.ALL_TASKS, *NAMES), "--task", name)
     if len(names) > 1 and not set(names) <= set(glue.TASKS):
         raise UserError("only GLUE's tasks can share a run; give one --task at a time. Received: "
                         f"{', '.join(task_flag)!r}")
@@ -69,16 +69,15 @@ def load(name: str, data_dir: Path | None, user_files: Files, *, from_tfds: bool
     require_one_of(NAMES, "--task", name)
     # Flags that contradict each other or the task.
     file_flags = [f"--{split}" for split in ("train", "dev", "test") if getattr(user_files, split)]
-    columns = [flag for flag, value, default in (
-        ("--text_columns", user_files.texts, ("text",)),
-        ("--label_column", user_files.label, "label"),
-        ("--key_column", user_files.key, "")) if value and value != default]
-    if user_files.dev_texts and name != Kind.SENTENCE_EMBEDDINGS:
+    column_flags = [flag for flag, value, default in (
+        ("--text_columns", user_files.text_columns, ("text",)),
+        ("--label_column", user_files.label_column, "label"),
+        ("--key_column", user_files.key_column, "")) if value and value != default]
+    if user_files.dev_text_columns and name != Kind.SENTENCE_EMBEDDINGS:
         raise UserError("--dev_text_columns goes with --task=sentence_embeddings; leave it out.")
-    questions = (*question_files.BENCHMARKS, Kind.QUESTION_ANSWERING)
-    if columns and (name in questions or (
+    if column_flags and (name in (*question_files.BENCHMARKS, Kind.QUESTION_ANSWERING) or (
             name not in KINDS and not file_flags and not user_files.unlabelled)):
-        raise UserError(f"{columns[0]} selects a column of your own files; leave it out with "
+        raise UserError(f"{column_flags[0]} selects a column of your own files; leave it out with "
                         f"--task={name}, whose files have fixed ones.")
     if from_tfds and file_flags:
         raise UserError(f"{file_flags[0]} names a file; leave it out with --data_source=tfds.")
@@ -98,34 +97,31 @@ def load(name: str, data_dir: Path | None, user_files: Files, *, from_tfds: bool
     if not from_tfds:
         _require(data_dir, "data_dir", name)
 
-    # A benchmark's splits, from its files or from TensorFlow Datasets.
-    notes: list[str] = []
-
-    def read(split: str) -> list[Example]:
-        if from_tfds:
-            return tfds_source.read(name, split, data_dir, notes)
-        if name in glue.TASKS:
-            return glue.read_split(glue.TASKS[name], data_dir, split, notes)
-        tagging = KINDS[Kind.TAGGING]
-        return tagging.read([data_dir / f"{split}.txt"], tagging.spec(name), labelled=True,
-                            notes=notes)
-
-    glue_task = glue.TASKS.get(name)
+    # The splits of a benchmark, from TensorFlow Datasets or from files of GLUE and CoNLL.
+    glue_task, tagging = glue.TASKS.get(name), KINDS[Kind.TAGGING]
     dev_splits = glue_task.dev if glue_task else CONLL.get(name, ("dev",))
-    train = read("train")
-    dev = {split: read(split) for split in dev_splits}
-    tests = glue_task.tests if glue_task else ()
-    test = {split: examples for split in tests if (examples := read(split))}
+    test_splits = glue_task.tests if glue_task else ()
+    splits: dict[str, list[Example]] = {}
+    notes: list[str] = []
+    for split in ("train", *dev_splits, *test_splits):
+        if from_tfds:
+            splits[split] = tfds_source.read(name, split, data_dir, notes)
+        elif glue_task:
+            splits[split] = glue.read_split(glue_task, data_dir, split, notes)
+        else:
+            splits[split] = tagging.read([data_dir / f"{split}.txt"], tagging.build_spec(name),
+                                         labelled=True, notes=notes)
+    dev = {split: splits[split] for split in dev_splits}
+    test = {split: splits[split] for split in test_splits if splits[split]}
+
+    # The labels of GLUE are fixed. Tags that only the scored files of CoNLL have are classes, too.
+    spec = glue_task.spec if glue_task else KINDS[Kind.QUESTION_ANSWERING].build_spec(name)
     if name in CONLL:
-        # Tags that occur only in the scored files are classes too, which training never shows.
-        spec = KINDS[Kind.TAGGING].spec(name, files.label_set([
-            *train, *itertools.chain(*dev.values())]))
+        spec = tagging.build_spec(name, files.label_set([*itertools.chain(*splits.values())]))
         for split, examples in dev.items():
             source = split if from_tfds else data_dir / f"{split}.txt"
-            files.check_labels(source, examples, files.label_set(train), notes)
-    else:
-        spec = glue_task.spec if glue_task else KINDS[Kind.QUESTION_ANSWERING].spec(name)
-    return with_unlabelled(Task(spec=spec, train=train, dev=dev, test=test, notes=notes),
+            files.check_labels(source, examples, files.label_set(splits["train"]), notes)
+    return with_unlabelled(Task(spec=spec, train=splits["train"], dev=dev, test=test, notes=notes),
                            user_files)
 
 
@@ -134,8 +130,8 @@ def with_unlabelled(task: Task, user_files: Files) -> Task:
     if not user_files.unlabelled:
         return task
     kind, notes = KINDS[task.spec.kind], [*task.notes]
-    spec = dataclasses.replace(user_files.select(task.spec), key="")
-    examples, _ = kind.learnable(kind.read(
+    spec = dataclasses.replace(user_files.select(task.spec), key_column="")
+    examples, _ = kind.training_examples(kind.read(
         user_files.unlabelled, spec, labelled=False, notes=notes))
     if known := sum(getattr(example, "label", None) is not None for example in examples):
         notes.append(f"--unlabelled: labels of {known:,} of {len(examples):,} rows are not used")

@@ -12,7 +12,7 @@ from typing import Any
 
 from electra_tf.core import storage, strict_json
 from electra_tf.core.errors import UserError, shown
-from electra_tf.core.file_kinds import HEAD, require_text
+from electra_tf.core.file_kinds import HEAD_BYTES, require_text
 from electra_tf.core.storage import Path, read_error
 
 MAX_FILE_BYTES, MAX_LINE_BYTES = 1 << 30, 64 * storage.MIB
@@ -313,7 +313,7 @@ def byte_lines(path: Path, *, max_line_bytes: int = MAX_LINE_BYTES,
                 if not line:
                     return
                 if number == 1:
-                    require_text(path, line[:HEAD])
+                    require_text(path, line[:HEAD_BYTES])
                 yield number, line
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f"{path}: not gzip, or damaged: {error}; get the file again, or leave "

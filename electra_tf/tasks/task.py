@@ -22,7 +22,7 @@ class Kind(enum.StrEnum):
     SENTENCE_EMBEDDINGS = "sentence_embeddings"
 
 
-LABELLED = (Kind.CLASSIFICATION, Kind.MULTILABEL, Kind.TAGGING)
+LABEL_KINDS = (Kind.CLASSIFICATION, Kind.MULTILABEL, Kind.TAGGING)
 """Kinds with a set of labels."""
 
 
@@ -79,7 +79,8 @@ LABEL_WORDS = {
     "wnli": ("not_entailment", "entailment")}
 """Task of GLUE -> words for the labels of `BINARY`, which its files have."""
 _PREFIX = "task_"
-"""Prefix of a task's fields among a run's facts."""
+_SAVED_NAMES = {"text_columns": "texts", "label_column": "label", "key_column": "key"}
+"""Prefix of a task's fields among a run's facts, and the fields that have other names there."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -98,20 +99,20 @@ class TaskSpec:
     scale: float = 1.0
     """The network learns (number - offset) / scale."""
     offset: float = 0.0
-    texts: tuple[str, ...] = ("text",)
+    text_columns: tuple[str, ...] = ("text",)
     """One or two columns of texts; for tagging one column with the list of words; for sentence
     embeddings up to three, those of the training file."""
-    label: str = "label"
+    label_column: str = "label"
     """Column of the label, the number, or the list of labels or tags; with commas indicators."""
-    key: str = ""
+    key_column: str = ""
     """Column that names a row in predictions; the line number if empty."""
 
     def __post_init__(self):
         most = 3 if self.kind == Kind.SENTENCE_EMBEDDINGS else 2
-        if not 1 <= len(self.texts) <= most:
+        if not 1 <= len(self.text_columns) <= most:
             allowed = {2: "two separated by a comma", 3: "two or three separated by commas"}[most]
             raise UserError(f"--text_columns takes one column, or {allowed}. "
-                            f"Received: {','.join(self.texts)!r}")
+                            f"Received: {','.join(self.text_columns)!r}")
         if len(set(self.labels)) < len(self.labels) or not self.metrics:
             raise ValueError(f"labels {shown(self.labels)}, metrics {shown(self.metrics)}")
         if not (0 < self.scale < math.inf and math.isfinite(self.offset)):
@@ -124,20 +125,24 @@ class TaskSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all fields, under names that differ from those of settings."""
-        return {f"{_PREFIX}{name}": list(value) if isinstance(value, tuple) else value
+        return {f"{_PREFIX}{_SAVED_NAMES.get(name, name)}":
+                list(value) if isinstance(value, tuple) else value
                 for name, value in vars(self).items()}
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any], source: object) -> "TaskSpec":
         """Returns the specification of a `to_dict`; `UserError` if that of a run is damaged."""
-        values = {name.removeprefix(_PREFIX): value for name, value in saved.items()
-                  if name.startswith(_PREFIX)}
-        missing = {field.name for field in dataclasses.fields(cls)} - values.keys()
+        fields = {_SAVED_NAMES.get(field.name, field.name): field.name
+                  for field in dataclasses.fields(cls)}
+        facts = {name.removeprefix(_PREFIX): value for name, value in saved.items()
+                 if name.startswith(_PREFIX)}
+        missing = fields.keys() - facts.keys()
+        values = {fields.get(name, name): value for name, value in facts.items()}
         try:
             if missing:
                 raise strict_json.Unreadable(f"{min(missing)!r} is missing")
             spec = strict_json.loads(json.dumps(values).encode(), cls)
-            if bool(spec.labels) != (spec.kind in LABELLED):
+            if bool(spec.labels) != (spec.kind in LABEL_KINDS):
                 raise strict_json.Unreadable(f"{spec.kind} with {len(spec.labels)} labels")
         except strict_json.Unreadable as error:
             raise UserError(f"settings.json of {source} is damaged: its task: {error}; restore it "

@@ -160,7 +160,7 @@ def test_a_run_does_not_resume_with_another_teacher(teacher, tmp_path):
 def test_unlabelled_files_need_no_labels_and_use_none(tmp_path):
     table = write(tmp_path / "new.tsv", "text\tlabel\nword1\ta\nword2\tb\n")
     lines = write(tmp_path / "new.txt", "word3\n")
-    task = registry.with_unlabelled(task_of(), Files(unlabelled=[table, lines], key="id"))
+    task = registry.with_unlabelled(task_of(), Files(unlabelled=[table, lines], key_column="id"))
     assert [(example.texts, example.label) for example in task.unlabelled] == [
         (("word1",), None), (("word2",), None), (("word3",), None)]
     assert task.notes == ["--unlabelled: labels of 2 of 3 rows are not used"]
@@ -197,7 +197,7 @@ def pretrained_at(path):
     (pretrained_at, {}, {}, "is not fine-tuned.*--init_checkpoint="),
     (lambda path: teacher_at(path, kind=Kind.REGRESSION, labels=()), {}, {}, r"\(regression\)"),
     (teacher_at, {"kind": Kind.REGRESSION, "labels": ()}, {}, "Received: regression, --te"),
-    (teacher_at, {"texts": ("a", "b")}, {}, r"1 text\(s\) per example, and .* 2\."),
+    (teacher_at, {"text_columns": ("a", "b")}, {}, r"1 text\(s\) per example, and .* 2\."),
     (lambda path: teacher_at(path, labels=("a", "b")), {}, {}, r"labels \('a', 'b'\)"),
     (teacher_at, {}, {"distillation_weight": 0}, "distillation_weight=0 leaves"),
     (teacher_at, {}, {"distillation_hidden_weight": 1, "long_texts": "windows"},

@@ -119,7 +119,7 @@ def test_trials_depend_on_their_seeds_and_are_runs_of_a_tracker(tmp_path, monkey
     assert losses == [(step, {"train/loss": pytest.approx(loss)}) for step, loss in first.losses]
     assert step == 5 and scores["dev/accuracy"] == first.scores["dev"]["accuracy"]
     capsys.readouterr()
-    monkeypatch.setattr(loop._Progress, "is_line_due", lambda self: True)
+    monkeypatch.setattr(loop.TrialProgress, "is_line_due", lambda self: True)
     again, = loop.train(run_of(tmp_path / "b", **few), task, None).trials
     assert capsys.readouterr().out.count("  step ") == 5
     assert again.losses == tuple((step, pytest.approx(loss, rel=1e-4))

@@ -29,7 +29,7 @@ TAGS = [{"key": "1", "words": ["Ada", "wrote"], "gold": ["O", "O"], "prediction"
 
 
 def spec_of(name, texts=("text",), kind=Kind.CLASSIFICATION):
-    return TaskSpec(name=name, kind=kind, metrics=("accuracy",), texts=texts)
+    return TaskSpec(name=name, kind=kind, metrics=("accuracy",), text_columns=texts)
 
 
 def test_every_kind_has_its_own_form():

@@ -69,7 +69,8 @@ def test_a_grid_resumes_and_keeps_the_settings_of_the_best_trial(trained, tmp_pa
         ["learning_rate=0.001,", "hidden_layer=True", "75.00", "2"],
         ["learning_rate=0.003,", "hidden_layer=False", "65.00", "2"],
         ["learning_rate=0.003,", "hidden_layer=True", "60.00", "2"]]
-    np.testing.assert_allclose(run.changed(combinations[2]).trained_model().head.dense.bias, [3, 0])
+    model = run.with_settings(combinations[2]).trained_model()
+    np.testing.assert_allclose(model.head.dense.bias, [3, 0])
     assert loop.train(run, TASK, None) == results and len(calls) == 8
     with refused("grid: .* in the run, .*; learning_rate=0.5 now"):
         loop.train(dataclasses.replace(run, grid={RATE: (1e-3, 0.5)}), TASK, None)
@@ -162,7 +163,7 @@ def test_a_fine_tuned_run_keeps_its_head_for_equal_labels(trained, tmp_path, cap
     initial = pretrained.read(tmp_path / "first")
     other_labels = dataclasses.replace(run, spec=dataclasses.replace(run.spec, labels=("a", "b")))
     for other, bias in ((run, [1, 0]), (other_labels, [0, 0]),
-                        (run.changed({HIDDEN: True}), [0, 0])):
+                        (run.with_settings({HIDDEN: True}), [0, 0])):
         np.testing.assert_array_equal(other.build_model(7, initial).head.dense.bias, bias)
     loop.train(run_of(tmp_path / "second"), TASK, initial)
     printed = capsys.readouterr().out

@@ -23,10 +23,10 @@ from tests.support.few_words import TEXT, VOCABULARY
 SPECS = {
     Kind.CLASSIFICATION: {"labels": ("no", "peut-être", "yes"), "metrics": ("accuracy",)},
     Kind.REGRESSION: {"metrics": ("pearson",), "scale": 2.0, "offset": 3.0,
-                      "texts": ("first", "second")},
+                      "text_columns": ("first", "second")},
     Kind.MULTILABEL: {"labels": ("no", "peut-être", "yes"), "metrics": ("f1_micro",)},
-    Kind.TAGGING: {"labels": ("B-X", "I-X", "O"), "metrics": ("f1",), "texts": ("words",),
-                   "label": "tags"},
+    Kind.TAGGING: {"labels": ("B-X", "I-X", "O"), "metrics": ("f1",), "text_columns": ("words",),
+                   "label_column": "tags"},
     Kind.QUESTION_ANSWERING: {"metrics": ("f1",)},
     Kind.SENTENCE_EMBEDDINGS: {"metrics": ("spearman",)}}
 

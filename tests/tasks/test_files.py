@@ -24,19 +24,19 @@ def read_texts(*arguments, **options):
 
 
 NUMBERS = spec("regression")
-TAGGED = spec("tagging", texts=("words",), label="tags", labels=("B-org", "O"))
+TAGGED = spec("tagging", text_columns=("words",), label_column="tags", labels=("B-org", "O"))
 
 
 def test_columns_are_picked_by_name(tmp_path):
     path = write(tmp_path / "a.csv", 'id,title,body,y\n7,"A, b",c,pos\n8,d,e,neg\n')
-    columns = spec(texts=("title", "body"), label="y", key="id")
+    columns = spec(text_columns=("title", "body"), label_column="y", key_column="id")
     assert read_texts(path, columns) == [
         TextExample(key="7", texts=("A, b", "c"), label="pos"),
         TextExample(key="8", texts=("d", "e"), label="neg")]
     bare = write(tmp_path / "b.csv", "id,title,body\n7,a,c\n")
     assert read_texts(bare, columns, labelled=False)[0].label is None
     with refused("--text_columns takes"):
-        spec(texts=("a", "b", "c"))
+        spec(text_columns=("a", "b", "c"))
 
 
 def test_a_row_to_predict_is_read_when_it_is_asked_for(tmp_path):
@@ -49,10 +49,10 @@ def test_a_row_to_predict_is_read_when_it_is_asked_for(tmp_path):
 
 def test_lines_of_plain_text_are_examples_to_predict(tmp_path):
     path = write(tmp_path / "a.txt", "one\ttext\n\nlast")
-    examples = read_texts(path, spec(key="id"), labelled=False)
+    examples = read_texts(path, spec(key_column="id"), labelled=False)
     assert [(example.key, example.texts, example.label) for example in examples] == [
         ("1", ("one\ttext",), None), ("2", ("",), None), ("3", ("last",), None)]
-    two = spec(texts=("x", "y"))
+    two = spec(text_columns=("x", "y"))
     pairs = write(tmp_path / "b.txt", "a\tb\tc\n")
     assert read_texts(pairs, two, labelled=False)[0].texts == ("a", "b\tc")
     with refused(r"a\.txt:1: 1 columns, but 2"):
@@ -148,7 +148,8 @@ def test_tags_of_spans_become_iob2_and_the_note_says_how_many(tmp_path):
 def test_json_keys_and_labels_may_be_numbers_or_truths(tmp_path):
     path = write(tmp_path / "a.jsonl", "".join(
         json.dumps({"id": 51870, "text": "x", "label": label}) + "\n" for label in (1, True, "a")))
-    assert [(example.key, example.label) for example in read_texts(path, spec(key="id"))] == [
+    examples = read_texts(path, spec(key_column="id"))
+    assert [(example.key, example.label) for example in examples] == [
         ("51870", "1"), ("51870", "True"), ("51870", "a")]
     path = write(tmp_path / "a.jsonl", '{"text": "x", "label": 2}\n{"text": "y", "label": "-1e2"}')
     assert [example.label for example in read_texts(path, NUMBERS)] == [2.0, -100.0]
@@ -186,7 +187,7 @@ LINES = "".join(f"{json.dumps(row)}\n" for row in SENTENCES)
     ("a.json", f"\ufeff\n{LINES}"), ("a.json", LINES.replace("\n", "\r\n\r\n")),
     ("a.json", json.dumps(SENTENCES)), ("a.txt", json.dumps(SENTENCES, indent=2))])
 def test_json_is_read_under_any_name(tmp_path, name, content):
-    columns = spec("tagging", texts=("tokens",), label="ner_tags")
+    columns = spec("tagging", text_columns=("tokens",), label_column="ner_tags")
     examples = read_tagged(write(tmp_path / name, content), columns)
     assert [(list(example.words), list(example.tags)) for example in examples] == [
         (row["tokens"], row["ner_tags"]) for row in SENTENCES]
@@ -295,12 +296,12 @@ def test_forms_of_tables(tmp_path, name, text, rows, note):
     ("a.csv", "0,1\nfine,yes\n", "0", "1", [("fine", "yes")], None)])  # As pandas numbers columns.
 def test_columns_by_number(tmp_path, name, text, texts, label, expected, note):
     notes, path = [], write(tmp_path / name, text)
-    examples = read_texts(path, spec(texts=(texts,), label=label), notes=notes)
+    examples = read_texts(path, spec(text_columns=(texts,), label_column=label), notes=notes)
     assert [(*example.texts, example.label) for example in examples] == expected
     assert notes == [] if note is None else note in notes[0]
 
 
-PLAIN, TWO = spec(), spec(texts=("2",), label="1")
+PLAIN, TWO = spec(), spec(text_columns=("2",), label_column="1")
 
 
 @pytest.mark.parametrize(("name", "data", "task", "message"), [
@@ -325,11 +326,12 @@ PLAIN, TWO = spec(), spec(texts=("2",), label="1")
     ("a.parquet", b"PAR1\x15\x04", PLAIN, r"read_parquet\('/.*a\.parquet'\)\.to_"),
     ("a.arrow", b"\xff\xff\xff\xff\x10\0\0\0", PLAIN, r"from_file\('/.*a\.arrow'\)"),
     ("a.dat", "text,label\n", PLAIN, r"\.tsv, \.csv or \.jsonl"),
-    ("a.csv", "x,a\ny, z,b\n", spec(texts=("1",), label="2"), ":2: 3 columns.* 2 "),
+    ("a.csv", "x,a\ny, z,b\n", spec(text_columns=("1",), label_column="2"), ":2: 3 columns.* 2 "),
     ("a.tsv", "label\ttext\n1\tfine\n", TWO, ":1: .*header, label, text"),
     ("a.tsv", "gold_label\tsentence1\nneutral\tfine\n", TWO, ":1: .*header, gold_label"),
-    ("a.tsv", "1\tfine\n", spec(texts=("3",), label="1"), "no column '3'.* 1, 2.*by number"),
-    ("a.tsv", "text\tlabel\nx\t1\n", spec(key="id"), "no column 'id'.* --key_column"),
+    ("a.tsv", "1\tfine\n", spec(text_columns=("3",), label_column="1"),
+     "no column '3'.* 1, 2.*by number"),
+    ("a.tsv", "text\tlabel\nx\t1\n", spec(key_column="id"), "no column 'id'.* --key_column"),
     ("a.tsv", "text\tlabel\nx\tbig\n", NUMBERS, ":2: 'label' must be a number.*'big'"),
     ("saved/dataset_info.json", "{}", PLAIN, r"load_from_disk\('/.*saved'\)\.to_json"),
     ("saved/dataset_dict.json", "{}", PLAIN, r"load_from_disk\('/.*saved'\)\['train'\]\.to_json")])
@@ -383,7 +385,7 @@ STS = ("a\tb\tc\t1\t{}\tA man, he eats.\tSome food.\n"
 @pytest.mark.parametrize("name", ["sts.csv", "sts.tsv"])
 def test_columns_by_number_need_no_other_columns(tmp_path, name):
     path, notes = write(tmp_path / name, STS.format(*range(9))), []
-    task = spec("regression", texts=("6", "7"), label="5")
+    task = spec("regression", text_columns=("6", "7"), label_column="5")
     examples = read_texts(path, task, notes=notes)
     assert [[str(int(example.label)), *example.texts] for example in examples] == unquoted(
         path, names=range(9), usecols=[4, 5, 6])
@@ -424,7 +426,7 @@ def test_empty_texts_are_not_trained_but_predicted(tmp_path, task, labels):
 def test_pairs_with_one_empty_text_are_trained_with_a_note(tmp_path):
     path = write(tmp_path / "a.csv", "title,body,label\na,,x\n,b,y\n,,x\nc,d,y\n")
     task = registry.load("classification", None, Files(
-        train=[path], dev=[path], texts=("title", "body")))
+        train=[path], dev=[path], text_columns=("title", "body")))
     assert [example.texts for example in task.train] == [("a", ""), ("", "b"), ("c", "d")]
     assert {re.search("[12] of 4 rows have (one|an) empty", note)[0] for note in task.notes} == {
         "2 of 4 rows have one empty", "1 of 4 rows have an empty"}

@@ -33,7 +33,8 @@ def load(train, labels=None, dev=None, *, task="classification"):
     write = functools.partial(in_memory.write, kind=Kind(task))
     file = write("train", data=train, labels=labels)
     return registry.load(task, None, Files(
-        texts=file.texts, train=[file], dev=[] if dev is None else [write("dev", data=dev)]))
+        text_columns=file.text_columns, train=[file],
+        dev=[] if dev is None else [write("dev", data=dev)]))
 
 
 def content(task):
@@ -82,18 +83,18 @@ def test_every_form_is_the_task_of_a_file(tmp_path, task, texts, labels, form):
     rows = [dict(zip((*columns, "label"), (*(text if texts is PAIRS else (text,)), label),
                      strict=True)) for text, label in zip(texts, labels, strict=True)]
     assert content(load(*form(), dev=(texts, labels), task=task)) == of_file(
-        tmp_path, rows, task, texts=columns)
+        tmp_path, rows, task, text_columns=columns)
 
 
 @pytest.mark.parametrize("labels", [SETS, np.array(MATRIX)])
 def test_columns_of_a_task_name_the_labels_beside_texts(labels):
     task = registry.load("multilabel", None, Files(
-        texts=("text",), label="a,b", train=[in_memory.write(
-            "train", Kind.MULTILABEL, TEXTS, labels, label="a,b")]))
+        text_columns=("text",), label_column="a,b", train=[in_memory.write(
+            "train", Kind.MULTILABEL, TEXTS, labels, label_column="a,b")]))
     labelled = {example.texts[0]: example.label for example in (*task.train, *task.dev["dev"])}
     assert [set(labelled[text]) for text in TEXTS] == [set(labels) for labels in SETS]
     with refused("train:1: labels must be a list of some of a, c. Received"):
-        in_memory.write("train", Kind.MULTILABEL, TEXTS, SETS, label="a,c")
+        in_memory.write("train", Kind.MULTILABEL, TEXTS, SETS, label_column="a,c")
 
 
 def test_questions_are_those_of_a_file_of_squad(tmp_path):
@@ -169,16 +170,17 @@ def test_lists_of_0_and_1_have_numbers_or_names_of_columns_as_labels(labels):
     task = load(TEXTS, labels, (TEXTS, labels), task="multilabel")
     assert [example.label for example in task.train] == [("0", "1"), (), ("1",), ("0",)]
     assert isinstance(labels, np.ndarray) or "lists of 0 and 1" in str(task.notes)
-    file = in_memory.write("train", Kind.MULTILABEL, TEXTS, MATRIX, label="x,y")
-    task = registry.load("multilabel", None, Files(train=[file], dev=[file], label="x,y"))
+    file = in_memory.write("train", Kind.MULTILABEL, TEXTS, MATRIX, label_column="x,y")
+    task = registry.load("multilabel", None, Files(train=[file], dev=[file], label_column="x,y"))
     assert [example.label for example in task.train] == [("x", "y"), (), ("y",), ("x",)]
 
 
 def test_columns_of_a_frame_that_look_like_labels_refuse_pairs():
     columns = {"q1": TEXTS, "q2": OTHERS, "is_duplicate": LABELS, "score_set": [{1}, {2}, {3}, 4]}
-    file = in_memory.write("train", Kind.SENTENCE_EMBEDDINGS, table(columns), texts=("q1", "q2"))
+    file = in_memory.write(
+        "train", Kind.SENTENCE_EMBEDDINGS, table(columns), text_columns=("q1", "q2"))
     with refused("train: .*without the column 'is_duplicate'"):
-        registry.load("sentence_embeddings", None, Files(train=[file], texts=("q1", "q2")))
+        registry.load("sentence_embeddings", None, Files(train=[file], text_columns=("q1", "q2")))
 
 
 def test_a_generator_without_an_end_is_refused(monkeypatch):

@@ -59,9 +59,9 @@ def test_another_file_may_have_other_columns_and_label_words(tmp_path):
     assert [example.label for example in examples] == ["1", "0"]
     other = write(tmp_path / "other.tsv", "body\ty\nfine\tgood\n")
     with refused("label 'good'"):
-        registry.load_dev(spec, None, Files(dev=[other], texts=("body",), label="y"))
+        registry.load_dev(spec, None, Files(dev=[other], text_columns=("body",), label_column="y"))
     with refused("--text_columns=a,b: the task sst2 reads 1"):
-        Files(texts=("a", "b")).select(spec)
+        Files(text_columns=("a", "b")).select(spec)
 
 
 def test_questions_by_their_published_names_or_others(tmp_path):
@@ -107,7 +107,7 @@ def test_metrics_of_a_tagger_go_by_its_tags(tmp_path):
         path = write(tmp_path / "a.txt", f"a {first}\nb {second}\n")
         task = registry.load("tagging", None, Files(train=[path], dev=[path]))
         assert task.spec.metrics == metrics
-        assert KINDS[Kind.TAGGING].spec("tagging", task.spec.labels).metrics == metrics
+        assert KINDS[Kind.TAGGING].build_spec("tagging", task.spec.labels).metrics == metrics
 
 
 def test_names_on_the_command_line_are_glue_s_tasks_or_one_other():
@@ -126,12 +126,12 @@ def test_names_on_the_command_line_are_glue_s_tasks_or_one_other():
     ("regression", {"train": "a.csv"}, "must be a number.* 'no'"),
     ("classification", {"train": "one.csv", "dev": "one.csv"}, "one label only, 'no'"),
     ("classification", {"train": "a.csv", "dev": "other.csv"}, "the label 'maybe'"),
-    ("cola", {"texts": ("body",)}, "--text_columns .*leave it"),
-    ("squad", {"label": "answer"}, "--label_column .*leave it")])
+    ("cola", {"text_columns": ("body",)}, "--text_columns .*leave it"),
+    ("squad", {"label_column": "answer"}, "--label_column .*leave it")])
 def test_what_is_missing_or_wrong_is_one_line(tmp_path, name, user_files, message):
     for file, labels in (("a", ("no", "yes")), ("one", ("no", "no")), ("other", ("maybe",))):
         write(tmp_path / f"{file}.csv", "text,label\n" + "".join(map("x,{}\n".format, labels)))
-    files = Files(**{field: value if field in ("texts", "label") else [tmp_path / value]
+    files = Files(**{field: value if "_column" in field else [tmp_path / value]
                      for field, value in user_files.items()})
     with refused(message):
         registry.load(name, None, files)

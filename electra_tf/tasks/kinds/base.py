@@ -26,7 +26,7 @@ from electra_tf.tasks import files
 from electra_tf.tasks.class_weights import given_weights
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.labels import notes_on
-from electra_tf.tasks.task import LABELLED, Example, Kind, Task, TaskSpec
+from electra_tf.tasks.task import LABEL_KINDS, Example, Kind, Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 
 KINDS_OF_SETTINGS = {
@@ -36,7 +36,7 @@ KINDS_OF_SETTINGS = {
     "long_texts": (Kind.CLASSIFICATION, Kind.MULTILABEL, Kind.REGRESSION),
     "pooling": (Kind.SENTENCE_EMBEDDINGS,), "temperature": (Kind.SENTENCE_EMBEDDINGS,)}
 """Setting of `TaskConfig` -> the kinds of tasks that have it; all have the others."""
-HEAD = "head"
+HEAD_NAME = "head"
 """Prefix of the names of a head's weights."""
 RowResults = Mapping[str, np.ndarray]
 """The objective's outputs for one row."""
@@ -123,11 +123,11 @@ class TaskObjective(abc.ABC):
                        rng: Rng) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
         """Returns the batch, and the number of rows or words that its loss is averaged over."""
         del rng  # Pre-training draws masks here; fine-tuning changes no row.
-        counted = self.counted(batch)
+        loss_mask = self.loss_mask(batch)
         if not self.class_weights:
-            return batch, {"loss": count(counted)}
+            return batch, {"loss": count(loss_mask)}
         weights = tf.gather(tf.constant(self.class_weights), batch.targets[self.target])
-        return batch, {"loss": sum_where(weights, counted)}
+        return batch, {"loss": sum_where(weights, loss_mask)}
 
     def label_losses(self, labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
         """Returns the cross entropy of labels int32 [...], for logits float32 [..., classes].
@@ -149,14 +149,14 @@ class TaskObjective(abc.ABC):
         """Returns notes for the header of a run; `UserError` for settings that don't fit."""
         return []
 
-    def counted(self, batch: RowBatch) -> tf.Tensor:
+    def loss_mask(self, batch: RowBatch) -> tf.Tensor:
         """Marks what the loss is averaged over, bool: the rows that are not padding, [B]."""
         return batch.present
 
     def build_head(self, config: ModelConfig, *, seed: int) -> tf_keras.layers.Layer:
-        """Creates the head, with an output for every label; weights' names begin with `HEAD`."""
+        """Creates the head, with an output for every label; its weights are in `HEAD_NAME`."""
         return ScoreHead(
-            HEAD, config.hidden_size, len(self.spec.labels) or 1, seed=seed,
+            HEAD_NAME, config.hidden_size, len(self.spec.labels) or 1, seed=seed,
             dropout_rate=self.config.dropout, hidden_layer=self.config.hidden_layer)
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
@@ -179,7 +179,7 @@ class TaskKind(abc.ABC):
     objective_class: ClassVar[type[TaskObjective]]
     recipe: ClassVar[Mapping[str, Any]] = {}
     """Settings that replace those of the general recipe."""
-    piped: ClassVar[str]
+    stdin_suffix: ClassVar[str]
     """File suffix that says how standard input is read."""
     hugging_face: ClassVar[HuggingFaceHead]
     columns: ClassVar[Mapping[str, Any]] = {}
@@ -213,18 +213,24 @@ class TaskKind(abc.ABC):
         """Returns a task with the columns of the files to predict, or to score."""
         return user_files.select(spec)
 
-    def spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
+    def build_spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
         """Returns a benchmark or a converted model's task of this kind."""
         return TaskSpec(name=name, kind=self.kind, labels=labels, metrics=self.metrics,
                         **self.columns)
 
+    def user_spec(self, name: str, user_files: Files) -> TaskSpec:
+        """Returns a task of the user's files without labels, by default of "text" and "label"."""
+        return dataclasses.replace(
+            self.build_spec(name), text_columns=user_files.text_columns or TaskSpec.text_columns,
+            label_column=user_files.label_column or TaskSpec.label_column,
+            key_column=user_files.key_column)
+
     def user_task(self, name: str, user_files: Files) -> Task:
         """Returns a task of the user's files; `UserError` for damaged files or unknown labels."""
-        spec = dataclasses.replace(self.spec(name), texts=user_files.texts or ("text",),
-                                   label=user_files.label or "label", key=user_files.key)
+        spec = self.user_spec(name, user_files)
         # Training examples, and those to score: dev, or some that are held out.
         notes: list[str] = []
-        train, left_out = self.learnable(self.read(user_files.train, spec, labelled=True,
+        train, left_out = self.training_examples(self.read(user_files.train, spec, labelled=True,
                                                    notes=notes))
         notes += left_out
         if not train:
@@ -232,13 +238,13 @@ class TaskKind(abc.ABC):
         dev: list[Example] = []
         if user_files.dev:
             dev = self.read(user_files.dev, spec, labelled=True, notes=notes)
-        elif user_files.holds_out:
+        elif not user_files.num_folds:
             train, dev, note = files.hold_out(train)
             notes.append(note)
 
         # Labels or a scale, which all splits must fit.
-        spec = self.fitted(spec, user_files, train, dev)
-        if self.kind in LABELLED:
+        spec = self.fit_spec(spec, user_files, train, dev)
+        if self.kind in LABEL_KINDS:
             for paths, examples in ((user_files.train, train),
                                     (user_files.dev or user_files.train, dev)):
                 files.check_labels(", ".join(map(str, paths)), examples, spec.labels, notes)
@@ -248,14 +254,14 @@ class TaskKind(abc.ABC):
         return Task(spec=spec, train=train, dev={"dev": dev} if dev else {}, test=test,
                     notes=[*dict.fromkeys(notes)])
 
-    def learnable(self, examples: list[Example]) -> tuple[list[Example], list[str]]:
+    def training_examples(self, examples: list[Example]) -> tuple[list[Example], list[str]]:
         """Returns the examples to train on, and notes on those that are left out."""
         return examples, []
 
-    def fitted(self, spec: TaskSpec, user_files: Files, train: Sequence[Example],
+    def fit_spec(self, spec: TaskSpec, user_files: Files, train: Sequence[Example],
                dev: Sequence[Example]) -> TaskSpec:
         """Returns the task with its labels or scale; `UserError` for labels that can't be used."""
-        if self.kind not in LABELLED:
+        if self.kind not in LABEL_KINDS:
             return spec
         labels, paths = files.label_set(train if user_files.dev else [*train, *dev]), ", ".join(
             map(str, user_files.train))
@@ -297,7 +303,7 @@ class TaskKind(abc.ABC):
 
     def decisions(self, records: Sequence[Record]) -> Sequence[Record]:
         """Returns a record for every predicted label; "texts" holds what was labelled."""
-        return records if self.kind in LABELLED else ()
+        return records if self.kind in LABEL_KINDS else ()
 
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
         """Returns the names of the texts that an exported model takes."""

@@ -61,7 +61,7 @@ class RegressionObjective(base.TaskObjective):
 class TextKind(base.TaskKind):
     """A task kind whose examples are one or two texts with a label."""
 
-    piped = ".txt"
+    stdin_suffix = ".txt"
 
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
                   notes: list[str] | None = None) -> Iterator[TextExample]:
@@ -72,7 +72,7 @@ class TextKind(base.TaskKind):
             yield dataclasses.replace(example, label=known.get(
                 example.label, example.label if is_kept else None))
 
-    def learnable(self, examples: list[TextExample]) -> tuple[list[TextExample], list[str]]:
+    def training_examples(self, examples: list[TextExample]) -> tuple[list[TextExample], list[str]]:
         """Returns the examples that have a text; `files.read_texts` counts the others."""
         return [example for example in examples
                 if not files.is_empty(example.texts, self.kind)], []
@@ -80,8 +80,9 @@ class TextKind(base.TaskKind):
     def example(self, spec: TaskSpec, key: str, value: str | Sequence[str]) -> TextExample:
         """Returns a text or a pair of texts to predict."""
         texts = (value,) if isinstance(value, str) else tuple(value)
-        if len(texts) != len(spec.texts) or not all(isinstance(text, str) for text in texts):
-            raise UserError(f"the task {spec.name} reads {len(spec.texts)} text(s) per example"
+        count = len(spec.text_columns)
+        if len(texts) != count or not all(isinstance(text, str) for text in texts):
+            raise UserError(f"the task {spec.name} reads {count} text(s) per example"
                             f"{files.PAIRS if len(texts) == 2 else ''}. Received: {shown(value)}")
         return TextExample(key=key, texts=texts)
 
@@ -149,7 +150,8 @@ class TextKind(base.TaskKind):
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
         """Returns the task's columns if all are identifiers, otherwise text_1 and text_2."""
         task = glue.TASKS.get(spec.name)
-        names = task.inputs if task and task.inputs and task.texts == spec.texts else spec.texts
+        is_glue = task and task.inputs and task.text_columns == spec.text_columns
+        names = task.inputs if is_glue else spec.text_columns
         usable = all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) for name in names)
         return names if usable else tuple(f"text_{number + 1}" for number in range(len(names)))
 
@@ -199,7 +201,7 @@ class Regression(TextKind):
     objective_class = RegressionObjective
     hugging_face = dataclasses.replace(Classification.hugging_face, problem_type="regression")
 
-    def fitted(self, spec: TaskSpec, user_files: Files, train: Sequence[TextExample],
+    def fit_spec(self, spec: TaskSpec, user_files: Files, train: Sequence[TextExample],
                dev: Sequence[TextExample]) -> TaskSpec:
         """Returns the task with the mean and the standard deviation of the training labels."""
         numbers = [example.label for example in train]

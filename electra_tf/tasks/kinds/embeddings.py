@@ -45,7 +45,7 @@ class EmbeddingObjective(base.TaskObjective):
 
     def check_training(self, config: FinetuningConfig, replicas: int) -> list[str]:
         """Returns the number of negatives; `UserError` for settings that reduce them unnoticed."""
-        size, columns = config.training.train_batch_size, len(self.spec.texts)
+        size, columns = config.training.train_batch_size, len(self.spec.text_columns)
         steps = config.runtime.gradient_accumulation_steps
         if replicas > 1 or steps > 1:
             raise UserError(
@@ -123,20 +123,19 @@ class SentenceEmbeddings(base.TaskKind):
     metrics = CORRELATIONS
     objective_class = EmbeddingObjective
     recipe = {"training.num_train_epochs": 1.0, "training.train_batch_size": 64}
-    piped = ".txt"
+    stdin_suffix = ".txt"
     hugging_face = base.HuggingFaceHead(architecture="ElectraModel", layers={})
     inputs = ("text",)
 
     def user_task(self, name: str, user_files: Files) -> Task:
         """Returns a task of the user's files; `UserError` for damaged files or unused labels."""
-        spec = dataclasses.replace(self.spec(name), texts=user_files.texts or ("text",),
-                                   label=user_files.label or "label", key=user_files.key)
+        spec = self.user_spec(name, user_files)
         # Rows that train: texts, pairs or triplets of similar meaning.
         notes, paths = list[str](), ", ".join(map(str, user_files.train))
         examples = self.read(user_files.train, spec, labelled=False, notes=notes)
         for name, values in files.unused_labels(user_files.train, spec).items():
             is_positive = len(values) == 1 and INDICATORS.get(min(values).lower(), True)
-            if len(spec.texts) > 1 and not is_positive:
+            if len(spec.text_columns) > 1 and not is_positive:
                 raise UserError(
                     f"{paths}: training takes every row as texts of similar meaning and reads no "
                     f"labels; keep the positive rows in a file without the column {name!r}, or "
@@ -154,7 +153,7 @@ class SentenceEmbeddings(base.TaskKind):
             notes.append(note)
             dev = [dataclasses.replace(example, texts=_pair(example.texts), label=None)
                    for example in held_out]
-            if len(spec.texts) == 1:
+            if len(spec.text_columns) == 1:
                 notes.append("dev has the halves of texts: each first half has to retrieve its "
                              "second")
         if dev[0].label is None:
@@ -173,7 +172,7 @@ class SentenceEmbeddings(base.TaskKind):
     def read_dev(self, spec: TaskSpec, user_files: Files, notes: list[str]) -> list[TextExample]:
         """Reads pairs, all with a number or all without one."""
         spec, paths = _pairs(spec, user_files), ", ".join(map(str, user_files.dev))
-        labelled = user_files.label not in ("", "label") or any(
+        labelled = user_files.label_column not in ("", "label") or any(
             example.label is not None for example in self.read(user_files.dev, spec,
                                                                labelled=False))
         examples = self.read(user_files.dev, spec, labelled=labelled, notes=notes)
@@ -181,7 +180,7 @@ class SentenceEmbeddings(base.TaskKind):
             notes += [f"{paths}: column {name!r} is not read; --label_column={name} scores "
                       "correlations with it" for name in files.unused_labels(user_files.dev, spec)]
         if labelled and len({example.label for example in examples}) < 2:
-            raise UserError(f"{paths}: all numbers in column {spec.label!r} are equal; "
+            raise UserError(f"{paths}: all numbers in column {spec.label_column!r} are equal; "
                             "correlations need different ones.")
         if len({example.texts[1] for example in examples}) < 2:
             raise UserError(f"{paths}: at least two different second texts are needed.")
@@ -189,11 +188,11 @@ class SentenceEmbeddings(base.TaskKind):
 
     def select(self, spec: TaskSpec, user_files: Files) -> TaskSpec:
         """Returns a task with one column to predict, or two for cosines."""
-        if len(user_files.texts) > 2:
+        if len(user_files.text_columns) > 2:
             raise UserError("--text_columns takes one column to predict vectors, or two to predict "
-                            f"cosines. Received: {','.join(user_files.texts)}")
-        return user_files.select(dataclasses.replace(spec,
-                                                     texts=user_files.texts or spec.texts[:1]))
+                            f"cosines. Received: {','.join(user_files.text_columns)}")
+        return user_files.select(dataclasses.replace(
+            spec, text_columns=user_files.text_columns or spec.text_columns[:1]))
 
     def example(self, spec: TaskSpec, key: str, value: str | Sequence[str]) -> TextExample:
         """Returns a text, or a pair of texts, to predict."""
@@ -295,13 +294,14 @@ def _row(parts: Sequence[TokenRow], numbers: dict[bytes, int], pad_id: int) -> R
 
 def _pairs(spec: TaskSpec, user_files: Files) -> TaskSpec:
     """Returns the task with the columns of pairs to score; `UserError` if they are not given."""
-    in_memory = getattr(user_files.dev[0], "texts", ()) if user_files.dev else ()
-    columns = user_files.dev_texts or in_memory or user_files.texts or spec.texts
-    if len(columns) == 1 or len(user_files.dev_texts) > 2:
+    in_memory = getattr(user_files.dev[0], "text_columns", ()) if user_files.dev else ()
+    columns = (user_files.dev_text_columns or in_memory or user_files.text_columns
+               or spec.text_columns)
+    if len(columns) == 1 or len(user_files.dev_text_columns) > 2:
         raise UserError("--dev and --test take pairs of texts; name their two columns, for example "
                         "--dev_text_columns=sentence1,sentence2")
-    return dataclasses.replace(spec, texts=columns[:2], key=user_files.key or spec.key,
-                               label=user_files.label or spec.label)
+    return dataclasses.replace(user_files, text_columns=()).select(
+        dataclasses.replace(spec, text_columns=columns[:2]))
 
 
 def _pair(texts: Sequence[str]) -> tuple[str, ...]:

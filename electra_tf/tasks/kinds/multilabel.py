@@ -48,10 +48,10 @@ class MultiLabel(classification.Classification):
         classification.Classification.hugging_face, problem_type="multi_label_classification")
     activation = staticmethod(tf.sigmoid)
 
-    def fitted(self, spec: TaskSpec, user_files: Files, train: Sequence[TextExample],
+    def fit_spec(self, spec: TaskSpec, user_files: Files, train: Sequence[TextExample],
                dev: Sequence[TextExample]) -> TaskSpec:
         """Returns the task with the labels of the training file, or its columns of indicators."""
-        columns = tuple(files.label_columns(spec))
+        columns = tuple(files.label_columns(spec.kind, spec.label_column))
         if len({example.label for example in train}) < 2:
             raise UserError(f"{', '.join(map(str, user_files.train))}: all texts have the same "
                             f"labels, {shown(list(train[0].label))}; --label_column selects the "

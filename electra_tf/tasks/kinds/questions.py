@@ -48,7 +48,7 @@ class QuestionObjective(base.TaskObjective):
     def build_head(self, config: ModelConfig, *, seed: int) -> QuestionHead:
         """Creates a `QuestionHead`."""
         return QuestionHead(
-            base.HEAD, config.hidden_size, conditioned=self.config.ends_given_starts,
+            base.HEAD_NAME, config.hidden_size, conditioned=self.config.ends_given_starts,
             answerability=self.config.answerability, seed=seed)
 
     def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
@@ -84,7 +84,7 @@ class QuestionAnswering(base.TaskKind):
     metrics = ("f1", "exact_match")
     objective_class = QuestionObjective
     recipe = {"training.num_train_epochs": 2.0, "task.max_seq_length": 512}
-    piped = ".json"
+    stdin_suffix = ".json"
     hugging_face = base.HuggingFaceHead(
         architecture="ElectraForQuestionAnswering", layers={"qa_outputs": ("dense", "dense_1")},
         settings={"task.ends_given_starts": False, "task.answerability": False})
@@ -109,7 +109,7 @@ class QuestionAnswering(base.TaskKind):
             {example.key: example.gold for example in examples},
             {example.key: "" for example in examples})
 
-    def learnable(
+    def training_examples(
             self, examples: list[QuestionExample]) -> tuple[list[QuestionExample], list[str]]:
         """Leaves out questions without an answer at its offset; `UserError` if none is left."""
         usable = [example for example in examples if example.span or example.is_impossible]

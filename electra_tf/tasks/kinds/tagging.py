@@ -37,7 +37,7 @@ class TaggingObjective(base.TaskObjective):
 
     target = "tag"
 
-    def counted(self, batch: RowBatch) -> tf.Tensor:
+    def loss_mask(self, batch: RowBatch) -> tf.Tensor:
         """Marks the words, bool [B, W]; with `tagging_loss_by_sentence` the rows, bool [B]."""
         return batch.present if self.config.tagging_loss_by_sentence else _is_word(batch)
 
@@ -65,23 +65,23 @@ class Tagging(base.TaskKind):
     kind = Kind.TAGGING
     metrics = (*SPAN_SCORERS, "accuracy")
     objective_class = TaggingObjective
-    piped = ".txt"
+    stdin_suffix = ".txt"
     hugging_face = base.HuggingFaceHead(
         architecture="ElectraForTokenClassification", layers={"classifier": ("dense",)})
-    columns = {"texts": ("words",), "label": "tags"}
+    columns = {"text_columns": ("words",), "label_column": "tags"}
     inputs = ("text",)
 
-    def spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
+    def build_spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
         """Returns a task; tags without spans, such as parts of speech, have scores per word."""
-        spec = super().spec(name, labels)
+        spec = super().build_spec(name, labels)
         has_spans = not labels or span_parts(labels)[0]
         return spec if has_spans else dataclasses.replace(spec, metrics=tuple(WORD_SCORERS))
 
-    def fitted(self, spec: TaskSpec, user_files: Files, train: Sequence[TaggedExample],
+    def fit_spec(self, spec: TaskSpec, user_files: Files, train: Sequence[TaggedExample],
                dev: Sequence[TaggedExample]) -> TaskSpec:
         """Returns the task with its tags, and the metrics that suit them."""
-        spec = super().fitted(spec, user_files, train, dev)
-        return dataclasses.replace(spec, metrics=self.spec(spec.name, spec.labels).metrics)
+        spec = super().fit_spec(spec, user_files, train, dev)
+        return dataclasses.replace(spec, metrics=self.build_spec(spec.name, spec.labels).metrics)
 
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
                   notes: list[str] | None = None) -> list[TaggedExample]:

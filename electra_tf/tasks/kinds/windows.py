@@ -35,7 +35,7 @@ def require_consistent(spec: TaskSpec, config: TaskConfig) -> None:
             raise UserError(f"--doc_stride={config.doc_stride} is for extractive QA and "
                             "--long_texts=windows; leave it out.")
         return
-    largest = config.max_seq_length - 1 - len(spec.texts)
+    largest = config.max_seq_length - 1 - len(spec.text_columns)
     if config.doc_stride > largest:
         raise UserError(
             f"--doc_stride={config.doc_stride} leaves gaps between windows of {largest} tokens "

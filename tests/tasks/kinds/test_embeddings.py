@@ -36,7 +36,7 @@ TEXTS = ("a text", "the longer text of the other", "other", "the other text")
 
 def spec_of(columns=1):
     return TaskSpec(name="sentence_embeddings", kind=KIND.kind, metrics=("mrr",),
-                    texts=tuple("abc"[:columns]))
+                    text_columns=tuple("abc"[:columns]))
 
 
 def rows_of(*texts):
@@ -84,7 +84,7 @@ def test_padding_and_known_positives_are_no_negatives(texts, present, excluded):
 def test_the_cores_of_a_cpu_do_not_split_the_negatives(tmp_path):
     config = override(FinetuningConfig(), {"runtime.num_gpus": 0})
     text = TextSettings(vocabulary=VOCABULARY, normalization=UNCASED)
-    parts = [prepare_run(config, KINDS[kind].spec(str(kind), labels), text, storage.path(
+    parts = [prepare_run(config, KINDS[kind].build_spec(str(kind), labels), text, storage.path(
         tmp_path)).config.runtime.cpu_parts for kind, labels in (
             (Kind.SENTENCE_EMBEDDINGS, ()), (Kind.CLASSIFICATION, ("a", "b")))]
     assert parts == [1, min(usable_cores(), MAX_PARTS)]
@@ -140,8 +140,8 @@ def load(tmp_path, train, dev="", texts=("text",), label="", dev_texts=()):
     for name, content in (("train", train), ("dev", dev)):
         (tmp_path / f"{name}.tsv").write_text(content)
     return registry.load("sentence_embeddings", None, Files(
-        train=[storage.path(tmp_path / "train.tsv")], texts=texts, label=label,
-        dev=[storage.path(tmp_path / "dev.tsv")] if dev else [], dev_texts=dev_texts))
+        train=[storage.path(tmp_path / "train.tsv")], text_columns=texts, label_column=label,
+        dev=[storage.path(tmp_path / "dev.tsv")] if dev else [], dev_text_columns=dev_texts))
 
 
 PAIRS = "a\tb\n" + "".join(f"first {number}\tsecond {number}\n" for number in range(20))

@@ -34,7 +34,7 @@ def examples(*labels):
 def load(tmp_path, name, content, label="label", **user_files):
     path = write(tmp_path / name, content)
     return registry.load("multilabel", None,
-                         Files(train=[path], dev=[path], label=label, **user_files))
+                         Files(train=[path], dev=[path], label_column=label, **user_files))
 
 
 def json_lines(*labels):
@@ -109,7 +109,7 @@ def test_sets_that_cannot_be_read_are_refused(tmp_path, name, content, label, wo
 def test_labels_of_one_file_alone_are_noted(tmp_path):
     train = write(tmp_path / "train.csv", "text,a,b,c\nx,1,0,0\ny,0,1,0\n")
     dev = write(tmp_path / "dev.csv", "text,a,b,c\nx,1,0,1\ny,1,0,0\n")
-    task = registry.load("multilabel", None, Files(train=[train], dev=[dev], label="a,b,c"))
+    task = registry.load("multilabel", None, Files(train=[train], dev=[dev], label_column="a,b,c"))
     for path, left_out in ((train, "c"), (dev, "a, b")):
         assert any(re.search(f"{path}: .* average precision: {left_out}$", note)
                    for note in task.notes)

@@ -163,7 +163,7 @@ def test_a_baseline_gives_the_most_frequent_label_of_training():
     assert scores["mean_squared_error"] == (0 + 9) / 2
     tagged = [TaggedExample(key="1", words=("a", "b"), tags=tags)
               for tags in (("O", "O"), ("B-X", "O"))]
-    tagging_spec = KINDS[Kind.TAGGING].spec("tagging", ("B-X", "O"))
+    tagging_spec = KINDS[Kind.TAGGING].build_spec("tagging", ("B-X", "O"))
     name, scores = KINDS[Kind.TAGGING].baseline(tagging_spec, tagged, tagged[1:])
     assert (name, scores["accuracy"], scores["f1"]) == ("always O", 0.5, 0.0)
     name, scores = KINDS[Kind.QUESTION_ANSWERING].baseline(None, [], questions("none", "answer"))

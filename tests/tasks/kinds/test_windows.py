@@ -27,7 +27,7 @@ def network(kind, **changes):
     """A tiny network with rows of 12 tokens, and texts or pairs that it reads."""
     served = example(kind, **changes)
     pairs = zip(TEXTS, reversed(TEXTS), strict=True)
-    return served, [TextExample(key=str(number), texts=pair[:len(served.spec.texts)])
+    return served, [TextExample(key=str(number), texts=pair[:len(served.spec.text_columns)])
                     for number, pair in enumerate(pairs)]
 
 
