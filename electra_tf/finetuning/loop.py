@@ -19,41 +19,20 @@ from electra_tf.core.errors import UserError
 from electra_tf.core.signals import Interrupted
 from electra_tf.core.storage import Path
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_epoch
-from electra_tf.finetuning import distillation, reporter
+from electra_tf.finetuning import distillation, reporter, trials
 from electra_tf.finetuning.outputs import write_outputs
 from electra_tf.finetuning.predict import CompiledByShape, Predictor
 from electra_tf.finetuning.reporter import TrialProgress
-from electra_tf.finetuning.results import (
-    Baseline,
-    Epoch,
-    Results,
-    Trial,
-    main_score,
-    shown_changes,
-)
+from electra_tf.finetuning.results import Baseline, Epoch, Results, Trial, main_score, shown_changes
 from electra_tf.finetuning.run import FinetuningRun, prepare_run
-from electra_tf.finetuning.trials import (
-    ALL_FOLDS,
-    TrialData,
-    TrialPlan,
-    fold_notes,
-    is_extension,
-    next_plan,
-    planned_trials,
-)
+from electra_tf.finetuning.trials import ALL_FOLDS, TrialData, TrialPlan
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Means
 from electra_tf.reporting.trackers import Log, tracked
 from electra_tf.tasks.task import Task
 from electra_tf.text.normalization import TextSettings
-from electra_tf.training import failures
-from electra_tf.training.devices import (
-    build_state,
-    build_step,
-    run_on_replicas,
-    temporary_variables,
-)
+from electra_tf.training import devices, failures
 
 
 def prepare(config: FinetuningConfig, task: Task, text: TextSettings, model_dir: Path,
@@ -78,22 +57,25 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
     """
     # The data of the first trial, and all that affects the results.
     run = run.with_labels_of(initial)
-    notes = [*run.check_training(), *task.notes, *fold_notes(run, task)]
+    notes = [*run.check_training(), *task.notes, *trials.fold_notes(run, task)]
     data = TrialData.encode(run, task, ALL_FOLDS if run.config.training.num_folds else None)
     num_steps = run.config.num_train_steps(len(data.rows))
-    identity = _identity(run, task, initial)
+    identity, num_planned = _identity(run, task, initial), len(trials.planned_trials(run))
     with _locked_directory(run, identity, initial, num_steps):
         run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
         results = _earlier_results(run, task, initial)
         reporter.print_header(run, task, initial, data, len(results.trials), notes)
 
         # Seeds, folds and combinations of settings, one trial after the other.
-        while (plan := next_plan(run, results, num_steps)) is not None:
-            print(end=plan.line(len(results.trials) + 1, len(planned_trials(run))), flush=True)
+        while (plan := trials.next_plan(run, results, num_steps)) is not None:
+            # The settings, rows and class weights of the trial.
+            print(end=plan.line(len(results.trials) + 1, num_planned), flush=True)
             trial_run = run.with_settings(plan.changes)
             data = data.for_trial(trial_run, task, plan.fold).with_teacher(trial_run)
             trial_run = trial_run.with_class_weights(data.examples)
-            with temporary_variables(), tracked(
+
+            # Its training, and a checkpoint if it is the best so far.
+            with devices.temporary_variables(), tracked(
                     run.config.runtime.report_to, run.model_dir / run_directory.TRACKERS_FILE,
                     override(trial_run.config, {"training.seed": plan.seed}),
                     {"task": results.task, "initial": results.initial}, plan.name) as track:
@@ -128,16 +110,16 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
 def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
                 metrics: Sequence[str], plan: TrialPlan, track: Log) -> Trial:
     """Trains a model and scores it after every epoch; it ends with the kept epoch's weights."""
-    # The step, which goes on after the epochs of a trial that is extended.
+    # A trial that is extended goes on after its last epoch, with the weights of its best one.
     training, num_steps = run.config.training, run.config.num_train_steps(len(data.rows))
-    earlier, epochs, history, finished_at = plan.extended, [], [], ()
+    earlier, epochs, history, finished_at, kept = plan.extended, [], [], (), None
     if earlier is not None:
         epochs, history = [*earlier.epochs], [*earlier.losses]
         finished_at = (*earlier.extended_at, epochs[-1].step)
         kept, kept_weights = epochs[earlier.kept_epoch - 1], model.get_weights()
     train_step = compile_train_step(run, model, num_steps=num_steps, seed=plan.seed,
                                     finished_at=finished_at)
-    progress = TrialProgress(num_steps, run.config, first_step=finished_at[-1] if finished_at else 0)
+    progress = TrialProgress(num_steps, run.config, first_step=max(finished_at, default=0))
     predictor, stopped_early = Predictor(run.in_float32, model), False
     while progress.step < num_steps and not stopped_early and len(epochs) != plan.max_epochs:
         # One pass over the rows, then the scores on every split of dev.
@@ -157,8 +139,7 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
         if not (training.keeps_best_epoch and scores):
             kept = epochs[-1]
             continue
-        if len(epochs) == 1 or main_score(scores, metrics[0]) > main_score(
-                kept.scores, metrics[0]):
+        if kept is None or main_score(scores, metrics[0]) > main_score(kept.scores, metrics[0]):
             kept, kept_weights = epochs[-1], model.get_weights()
         stopped_early = 0 < training.early_stopping <= epochs[-1].epoch - kept.epoch
         if stopped_early:
@@ -220,16 +201,16 @@ def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int
     config, objective = override(run.config, {"training.seed": seed}), run.objective
     if run.teacher is not None:
         objective, model = distillation.student(run, model, seed)
-    state = build_state(config, model, run.strategy, rate_factors(
+    state = devices.build_state(config, model, run.strategy, rate_factors(
         (variable.name for variable in model.trainable_variables),
         num_layers=config.model.num_layers, decay=config.optimizer.layerwise_decay,
         skip_first=config.optimizer.layerwise_decay_skips_one))
     if finished_at:
         state.step.assign(finished_at[-1])
-    train_step = build_step(config, objective, state, run.strategy, num_steps, finished_at)
+    train_step = devices.build_step(config, objective, state, run.strategy, num_steps, finished_at)
 
     def run_step(batch: RowBatch) -> Means:  # TPUs need a function with a name.
-        return run_on_replicas(run.strategy, train_step, batch)
+        return devices.run_on_replicas(run.strategy, train_step, batch)
 
     return CompiledByShape(run_step)
 
@@ -284,7 +265,7 @@ def _locked_directory(run: FinetuningRun, identity: Mapping[str, Any],
         # An extension that was stopped may be given up: the finished trial has the old number.
         is_finished = not run.grid and results.trials[0].epochs[-1].step == num_steps
         if run.config.training.num_trials == len(results.trials) == 1 and (
-                is_finished or is_extension(run, results, num_steps)):
+                is_finished or trials.is_extension(run, results, num_steps)):
             replaced = ("training.num_train_epochs",)
     run_directory.open_run_dir(run.model_dir, identity, replaced=replaced)
     with run_directory.only_process(run.model_dir):
@@ -294,7 +275,7 @@ def _locked_directory(run: FinetuningRun, identity: Mapping[str, Any],
             results = Results.load(run.model_dir)
             raise Interrupted(interrupted.number, (
                 f"stopped in --task={run.spec.name}: {len(results.trials) if results else 0} of "
-                f"{len(planned_trials(run))} trials finished and kept. To go on from there: "
+                f"{len(trials.planned_trials(run))} trials finished and kept. To go on from there: "
                 f"{same_command()}")) from None
 
 

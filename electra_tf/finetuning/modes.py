@@ -63,12 +63,10 @@ def train(changes: Changes) -> None:
     shape = override_section(model, changes)
 
     # All tasks and runs are checked before the first is trained or an earlier one is removed.
-    runs, data = [], _data(names[0])  # GLUE's tasks, which can share a run, share their data.
+    runs = []
     for name in names:
         config = override(registry.recipe(name, shape), changes)
-        data["user_files"] = dataclasses.replace(
-            data["user_files"], num_folds=config.training.num_folds)
-        task = registry.load(name, **data)
+        task = registry.load(name, **_data(name, config.training.num_folds))
         directory = model_dir / name if len(names) > 1 else model_dir
         run = loop.prepare(config, task, text, directory, grid,
                            storage.path(values.teacher) if values["teacher"].present else None)
@@ -136,19 +134,20 @@ def predict(changes: Changes) -> None:
 MODES = {"train": train, "eval": evaluate, "predict": predict}
 
 
-def _data(name: str) -> dict[str, Any]:
+def _data(name: str, num_folds: int = 0) -> dict[str, Any]:
     """Returns arguments of `registry.load`; TensorFlow Datasets is the default of benchmarks."""
     values = flags.FLAGS
     if not (values.data_dir or values.train or values.dev) and name not in set(Kind):
         set_default("data_source", "tfds")
     return {"data_dir": storage.path(values.data_dir) if values.data_dir else None,
-            "user_files": _user_files(), "from_tfds": values.data_source == "tfds"}
+            "user_files": _user_files(num_folds),
+            "from_tfds": values.data_source == "tfds"}
 
 
-def _user_files() -> Files:
+def _user_files(num_folds: int = 0) -> Files:
     values = flags.FLAGS
     files = {split: tuple(map(storage.path, values[split].value or ()))
              for split in ("train", "dev", "test", "unlabelled")}
-    return Files(**files, text_columns=tuple(values.text_columns or ()),
+    return Files(**files, num_folds=num_folds, text_columns=tuple(values.text_columns or ()),
                  dev_text_columns=tuple(values.dev_text_columns or ()),
                  label_column=values.label_column, key_column=values.key_column)

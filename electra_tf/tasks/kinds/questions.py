@@ -21,14 +21,7 @@ from electra_tf.tasks.kinds import answers, base
 from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.question_files import read_questions
 from electra_tf.tasks.task import Kind, QuestionExample, TaskSpec
-from electra_tf.text.rows import (
-    RowEncoder,
-    Tokens,
-    Windows,
-    cut_notes,
-    encode_windows,
-    token_rows,
-)
+from electra_tf.text.rows import RowEncoder, Tokens, Windows, cut_notes, encode_windows, token_rows
 from electra_tf.text.tokenizer import Pieces
 
 CHUNK = 1000
