@@ -91,17 +91,18 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *,
     locations = [f"{title}:{number}" for number in range(1, len(rows) + 1)]
     text_columns = tuple(text_columns) or _columns_of(rows[0], kind)
     label_columns = files.label_columns(kind, label_column)
-    if labels is not None or is_embedding:
-        rows = [_as_row(location, example, kind, text_columns)
-                for location, example in zip(locations, rows, strict=True)]
     if labels is not None:
         if kind is Kind.MULTILABEL and len(getattr(labels, "shape", ())) == 2:
             labels = _label_sets(title, labels, label_columns)
         labels = to_list(labels, f"labels of {title}")
         _require_equal_lengths(title, {"texts": rows, "labels": labels})
-        rows = [row | (_indicators(location, value, label_columns) if label_columns[1:]
-                       else {label_columns[0]: value})
-                for location, row, value in zip(locations, rows, labels, strict=True)]
+        rows = [_as_row(location, example, kind, text_columns) | (
+            _indicators(location, label, label_columns) if label_columns[1:]
+            else {label_columns[0]: label})
+            for location, example, label in zip(locations, rows, labels, strict=True)]
+    elif is_embedding:
+        rows = [_as_row(location, example, kind, text_columns)
+                for location, example in zip(locations, rows, strict=True)]
 
     # Every row has all columns, and classes have one type.
     needed = {*text_columns} | (set() if is_embedding else {*label_columns})

@@ -26,7 +26,7 @@ from electra_tf.tasks import files
 from electra_tf.tasks.class_weights import given_weights
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.labels import notes_on
-from electra_tf.tasks.task import LABEL_KINDS, Example, Kind, Task, TaskSpec
+from electra_tf.tasks.task import LABEL_KINDS, Example, Kind, Task, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder, Tokens
 
 KINDS_OF_SETTINGS = {
@@ -179,7 +179,7 @@ class TaskKind(abc.ABC):
     objective_class: ClassVar[type[TaskObjective]]
     recipe: ClassVar[Mapping[str, Any]] = {}
     """Settings that replace those of the general recipe."""
-    stdin_suffix: ClassVar[str]
+    stdin_suffix: ClassVar[str] = ".txt"
     """File suffix that says how standard input is read."""
     hugging_face: ClassVar[HuggingFaceHead]
     columns: ClassVar[Mapping[str, Any]] = {}
@@ -275,9 +275,13 @@ class TaskKind(abc.ABC):
                             "needs at least two.")
         return dataclasses.replace(spec, labels=labels)
 
-    @abc.abstractmethod
     def example(self, spec: TaskSpec, key: str, value: Any) -> Example:
         """Returns an example to predict; `UserError` if the kind doesn't read such a value."""
+        texts, count = (value,) if isinstance(value, str) else tuple(value), len(spec.text_columns)
+        if len(texts) != count or not all(isinstance(text, str) for text in texts):
+            raise UserError(f"the task {spec.name} reads {count} text(s) per example"
+                            f"{files.PAIRS if len(texts) == 2 else ''}. Received: {shown(value)}")
+        return TextExample(key=key, texts=texts)
 
     @abc.abstractmethod
     def baseline(self, spec: TaskSpec, train: Sequence[Example],
@@ -297,9 +301,9 @@ class TaskKind(abc.ABC):
                                 f"--task={spec.name}.")
         return self.objective_class(spec, config, given_weights(config.class_weights, spec))
 
-    @abc.abstractmethod
-    def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[Record]], str]]:
+    def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[Record]], str | bytes]]:
         """Returns file suffix -> function that formats predictions; the first is the default."""
+        return {".jsonl": json_lines}
 
     def decisions(self, records: Sequence[Record]) -> Sequence[Record]:
         """Returns a record for every predicted label; "texts" holds what was labelled."""
@@ -309,9 +313,9 @@ class TaskKind(abc.ABC):
         """Returns the names of the texts that an exported model takes."""
         return self.inputs
 
-    @abc.abstractmethod
     def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
-        """Maps texts of any length, string [B] for each of `served_inputs`, to answers."""
+        """Maps texts, string [B] for each of `served_inputs`, to answers; by default cuts them."""
+        return self.served_scores(network, network.row_encoder.encode(*columns))
 
     @abc.abstractmethod
     def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:

@@ -14,7 +14,7 @@ from scipy import special, stats
 from sklearn import metrics
 
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.core.errors import UserError, shown
+from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
 from electra_tf.data.buckets import RowBatch
 from electra_tf.modeling.rng import Rng
@@ -61,8 +61,6 @@ class RegressionObjective(base.TaskObjective):
 class TextKind(base.TaskKind):
     """A task kind whose examples are one or two texts with a label."""
 
-    stdin_suffix = ".txt"
-
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
                   notes: list[str] | None = None) -> Iterator[TextExample]:
         """Reads a table; see `files.read_texts`. Labels may be the task's `label_words`."""
@@ -76,15 +74,6 @@ class TextKind(base.TaskKind):
         """Returns the examples that have a text; `files.read_texts` counts the others."""
         return [example for example in examples
                 if not files.is_empty(example.texts, self.kind)], []
-
-    def example(self, spec: TaskSpec, key: str, value: str | Sequence[str]) -> TextExample:
-        """Returns a text or a pair of texts to predict."""
-        texts = (value,) if isinstance(value, str) else tuple(value)
-        count = len(spec.text_columns)
-        if len(texts) != count or not all(isinstance(text, str) for text in texts):
-            raise UserError(f"the task {spec.name} reads {count} text(s) per example"
-                            f"{files.PAIRS if len(texts) == 2 else ''}. Received: {shown(value)}")
-        return TextExample(key=key, texts=texts)
 
     def baseline(self, spec: TaskSpec, train: Sequence[TextExample],
                  examples: Sequence[TextExample]) -> tuple[str, Mapping[str, float]]:

@@ -123,7 +123,6 @@ class SentenceEmbeddings(base.TaskKind):
     metrics = CORRELATIONS
     objective_class = EmbeddingObjective
     recipe = {"training.num_train_epochs": 1.0, "training.train_batch_size": 64}
-    stdin_suffix = ".txt"
     hugging_face = base.HuggingFaceHead(architecture="ElectraModel", layers={})
     inputs = ("text",)
 
@@ -228,10 +227,6 @@ class SentenceEmbeddings(base.TaskKind):
     def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str | bytes]]:
         """Returns JSON lines, and an array of NumPy with a row for each text."""
         return {".jsonl": base.json_lines, ".npy": _npy}
-
-    def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
-        """Answers `embedding`, float32 [B, H], of texts that are cut like those of training."""
-        return self.served_scores(network, network.row_encoder.encode(*columns))
 
     def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns `embedding`, float32 [B, H]."""

@@ -65,7 +65,6 @@ class Tagging(base.TaskKind):
     kind = Kind.TAGGING
     metrics = (*SPAN_SCORERS, "accuracy")
     objective_class = TaggingObjective
-    stdin_suffix = ".txt"
     hugging_face = base.HuggingFaceHead(
         architecture="ElectraForTokenClassification", layers={"classifier": ("dense",)})
     columns = {"text_columns": ("words",), "label_column": "tags"}
