@@ -88,6 +88,7 @@ class Electra:
         require(pooling in (None, *POOLING_MODES), "pooling",
                 f"one of {', '.join(POOLING_MODES)}", pooling)
         require(batch_size >= 1, "batch_size", "1 or more", batch_size)
+        # Batches of texts of similar length, and one vector of a text for each kind of pooling.
         strings = [to_string(text, "every text") for text in to_list(texts)]
         modes = self._pooling.modes if pooling is None else (pooling,)
         vectors = np.zeros([len(strings), len(modes) * self.config.hidden_size], np.float32)
@@ -98,6 +99,8 @@ class Electra:
             pooled, lengths[indices] = self._embed_batch(
                 tf.constant([strings[index] for index in indices]))
             vectors[indices] = np.concatenate([pooled[mode] for mode in modes], axis=1)
+
+        # Vectors of length 1 if the checkpoint asks for it, and a note on texts that were cut.
         if self._pooling.normalize:
             vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         for note in cut_notes(
@@ -142,6 +145,7 @@ class Electra:
                             "checkpoint of a generator beside it.")
         if not isinstance(candidates, int) or candidates < 1:
             raise UserError(f"candidates must be an int from 1. Received: {candidates!r}")
+        # The text between the masks, [MASK] between these pieces.
         vocabulary = self._vocabulary
         segments = self._row_encoder.tokenizer.tokenize(
             tf.constant(to_string(text).split("[MASK]"))).to_list()
@@ -149,10 +153,11 @@ class Electra:
             raise UserError("text has no [MASK]; write [MASK] in place of each missing word.")
         ids = self._build_row(
             [index for pieces in segments for index in (vocabulary.mask_id, *pieces)][1:])
+
+        # The likeliest tokens at each of the N masks, [N, candidates].
         positions = np.flatnonzero(np.array(ids) == vocabulary.mask_id)
-        probabilities, words = self._fill_row(
-            tf.constant([ids]), tf.constant([positions], tf.int32),
-            min(candidates, vocabulary.size))
+        probabilities, words = self._fill_row(tf.constant([ids]), tf.constant(
+            [positions], tf.int32), min(candidates, vocabulary.size))
         return [[Word(vocabulary.tokens[index], float(probability))
                  for index, probability in zip(*row, strict=True)]
                 for row in zip(words.numpy(), probabilities.numpy(), strict=True)]

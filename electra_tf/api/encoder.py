@@ -110,6 +110,8 @@ class ElectraEncoder(tf_keras.layers.Layer):
         rng = Rng(
             seed=self._seed, step=self._training_calls.assign_add(1),
             first_example=tf.zeros([], tf.int64)) if training else None
+
+        # The last layer alone, or every layer and its attention weights.
         with inference_mode():
             if not (output_hidden_states or output_attentions):
                 hidden = tf.cast(self._encoder(*tokens, rng), tf.float32)
@@ -117,10 +119,9 @@ class ElectraEncoder(tf_keras.layers.Layer):
                 return hidden
             layers = self._encoder.all_layers(*tokens, rng)
             bias = self._encoder.mask(tokens.padding_mask, tf.float32)
-            attentions = tuple(
-                block.attention.probabilities(inputs, bias) for block, inputs in zip(
-                    self._encoder.encoder_layers if output_attentions else (), layers,
-                    strict=False))
+            blocks = self._encoder.encoder_layers if output_attentions else ()
+            attentions = tuple(block.attention.probabilities(inputs, bias)
+                               for block, inputs in zip(blocks, layers, strict=False))
         vectors = tuple(tf.cast(layer, tf.float32) for layer in layers)
         vectors[-1]._keras_mask = tokens.padding_mask
         return EncoderOutputs(vectors[-1], vectors if output_hidden_states else (), attentions)

@@ -69,6 +69,7 @@ class TaskModel:
             >>> classifier.predict(["A fine film."])[0]["prediction"] in classifier.labels
             True
         """
+        # Strings, or lists of strings, as `TaskKind.example` reads them.
         if self._run.spec.kind is not Kind.TAGGING:
             in_memory.refuse_columns(examples)
         records = self._predictor.predict([
@@ -204,9 +205,12 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     Returns:
         The model of the best trial, with the scores of all trials as `results`.
     """
+    # The encoder decides the recipe, which settings change.
     initial = pretrained.read(storage.path(init_checkpoint), encoder_only=True)
     config = config or registry.recipe(task, initial.config)
     config = override(config, name_fields(config, settings))
+
+    # The task, and texts that only the teacher labels.
     columns = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
     user_files = Files(
         text_columns=columns, label_column=label_column, dev_text_columns=tuple(dev_text_columns),
@@ -214,9 +218,10 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     loaded = _load(task, train, labels, dev, data_dir, user_files)
     if texts := in_memory.to_list(unlabelled, "unlabelled"):
         kind = registry.KINDS[loaded.spec.kind]
-        loaded = dataclasses.replace(loaded, unlabelled=kind.training_examples([
-            kind.example(loaded.spec, str(number), text)
-            for number, text in enumerate(texts)])[0])
+        examples = [kind.example(loaded.spec, str(n), text) for n, text in enumerate(texts)]
+        loaded = dataclasses.replace(loaded, unlabelled=kind.training_examples(examples)[0])
+
+    # The run, in a temporary directory by default.
     temporary = None
     if model_dir is None:
         temporary = tempfile.TemporaryDirectory(prefix="electra-")

@@ -64,6 +64,7 @@ class ElectraTokenizer(tf_keras.layers.Layer):
             int32 [B, L, 2], has the first character of each token in its text, and one past its
             last; 0 for special tokens.
         """
+        # Rows of the batch's longest text.
         columns = self._columns(inputs)
         if return_offsets_mapping:
             tokens, lengths, offsets = self._encode_with_offsets(columns)
@@ -75,6 +76,8 @@ class ElectraTokenizer(tf_keras.layers.Layer):
         outputs = {"input_ids": tokens.ids, "token_type_ids": tokens.segment_ids,
                    "attention_mask": tf.cast(tokens.padding_mask, tf.int32)}
         outputs |= {"offset_mapping": offsets} if return_offsets_mapping else {}
+
+        # The same rows with `max_length` columns.
         if self.padding == "max_length":
             rest = self.max_length - tf.shape(tokens.ids)[1]
             outputs = {name: tf.ensure_shape(tf.pad(
@@ -138,6 +141,8 @@ class ElectraTokenizer(tf_keras.layers.Layer):
         cut = [[first_values(values, limit) for values in part]
                for part, limit in zip(pieces, limits, strict=True)]
         tokens = self._rows.rows([ids for ids, *_ in cut])
+
+        # The characters of all pieces, [B, (pieces), 2], at the columns of the row that hold text.
         characters = tf.concat([tf.stack([
             _characters_before(text, values) for values in bounds], axis=-1)
             for text, (_, *bounds) in zip(columns, cut, strict=True)], axis=1)

@@ -42,6 +42,7 @@ def with_teacher(run: FinetuningRun, path: Path | None) -> FinetuningRun:
 
     `UserError` for other models, for other labels than the run's, and for settings without effect.
     """
+    # Settings of distillation without a teacher, and a teacher without effect.
     training = run.config.training
     if path is None:
         for name, default in vars(FinetuningTrainingConfig()).items():
@@ -57,6 +58,8 @@ def with_teacher(run: FinetuningRun, path: Path | None) -> FinetuningRun:
            not config.training.distillation_hidden_weight for config in configs):
         raise UserError("--distillation_weight=0 leaves --teacher out of the loss; give a weight "
                         "in (0, 1], or a --distillation_hidden_weight.")
+
+    # The teacher: a classifier of the same texts, with the same labels.
     teacher = pretrained.read(path)
     if teacher.task is None:
         raise UserError(f"--teacher={path} is not fine-tuned. Fine-tune it with --init_checkpoint="

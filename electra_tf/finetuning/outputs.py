@@ -92,11 +92,11 @@ def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
     pairs = collections.Counter(tuple(
         record[name] if record[name] in labels else OTHERS for name in ("gold", "prediction"))
         for record in records)
+    rows = tuple((gold, *(f"{pairs[gold, prediction]:,}" for prediction in labels))
+                 for gold in labels)
     text = table_text(TextTable(
         title="confusions: a row for each true label, a column for each predicted one",
-        heading=("", *labels), rows=tuple(
-            (gold, *(f"{pairs[gold, prediction]:,}" for prediction in labels))
-            for gold in labels)))
+        heading=("", *labels), rows=rows))
 
     # The mistakes with the highest probabilities.
     wrong = sorted((record for record in records if record["gold"] != record["prediction"]),

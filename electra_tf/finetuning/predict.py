@@ -116,6 +116,7 @@ class Predictor:
                 return self._compute(types.SimpleNamespace(
                     encoder=self._encoder, head=self._model.head), batch)
 
+        # One traced graph, which a thread per core runs.
         cores = max(1, self._run.config.runtime.cpu_parts)
         is_disabled = tf.config.optimizer.get_experimental_options().get(NO_REWRITING, False)
         # The speed of `InferenceEncoder` depends on TensorFlow's graph rewriting.
@@ -123,9 +124,8 @@ class Predictor:
         try:
             if self._traced is None:  # For batches of any size.
                 self._traced = tf.function(per_example, autograph=False).get_concrete_function(
-                    tf.nest.map_structure(
-                        lambda value: tf.TensorSpec([None] * value.shape.rank, value.dtype),
-                        padded([0])))
+                    tf.nest.map_structure(lambda value: tf.TensorSpec(
+                        [None] * value.shape.rank, value.dtype), padded([0])))
             with concurrent.futures.ThreadPoolExecutor(cores) as pool:
                 yield from pool.map(self._traced, map(padded, plan))
         finally:
@@ -206,6 +206,7 @@ def predict_file(run: FinetuningRun, source: str, output: str, user_files: Files
     may select other columns than in training. Notes go to standard error. `UserError`, before the
     computation, if `output` is the input, exists without `overwrite`, or isn't writable.
     """
+    # The format of the output.
     forms = {**run.kind.forms(run.spec), ".jsonl": json_lines}
     target = None if output == PIPE else storage.path(output)
     suffix = next(iter(forms)) if target is None else target.suffix
@@ -223,6 +224,8 @@ def predict_file(run: FinetuningRun, source: str, output: str, user_files: Files
                                     is None for example in read(notes=notes))
         for note in notes:
             print(f"note     {note}", file=sys.stderr)
+
+        # Predictions, in parts; a file gets its name when it is complete.
         contents = _predicted(TaskPredictor(run), run, read(), known, forms[suffix], suffix)
         if target is None:
             for content in contents:
@@ -257,7 +260,7 @@ def _predicted(predictor: TaskPredictor, run: FinetuningRun, examples: Iterable[
         yield content.removeprefix(header) if header else content
         header = content.partition("\n")[0] + "\n" if suffix == ".tsv" else ""
         begin += len(part)
-    for note in split.cut_notes(np.concatenate(lengths)):
+    for note in split._replace(lengths=np.concatenate(lengths)).notes:
         print(f"note     {note}", file=sys.stderr, flush=True)
 
 

@@ -108,9 +108,7 @@ class TrialData:
         train, dev = task.train, dict(task.dev)
         if fold:
             folds = files.fold_numbers(train, run.config.training.num_folds)
-            train, dev["dev"] = ([example for example, number in zip(
-                task.train, folds, strict=True) if (number == fold - 1) == scored]
-                for scored in (False, True))
+            train, dev["dev"] = files.partition(task.train, folds == fold - 1)
         examples = [*train, *task.unlabelled]
         if run.config.task.swap_pairs:
             examples += [dataclasses.replace(example, texts=example.texts[::-1])

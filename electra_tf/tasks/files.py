@@ -15,16 +15,10 @@ import numpy as np
 from electra_tf.core import strict_json
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import Path
+from electra_tf.tasks import tables
 from electra_tf.tasks.column_files import read_columns
 from electra_tf.tasks.labels import INDICATORS, are_multi_hot, in_order, parsed, separators
-from electra_tf.tasks.tables import (
-    TableRow,
-    is_label_name,
-    json_rows,
-    read_lines,
-    read_rows,
-    suffix_of,
-)
+from electra_tf.tasks.tables import TableRow
 from electra_tf.tasks.tag_schemes import as_iob2, as_known, scheme_name, span_parts
 from electra_tf.tasks.task import Example, Kind, TaggedExample, TaskSpec, TextExample
 
@@ -85,6 +79,7 @@ def fold_numbers(examples: Sequence[Example], num_folds: int) -> np.ndarray:
     The folds are stratified by label or number and depend on the examples alone. Equal texts and
     questions about one context stay together.
     """
+    # Groups of examples that stay together, in random order, sorted by label.
     groups: dict[Any, list[int]] = {}
     for index, example in enumerate(examples):
         groups.setdefault(getattr(example, "context", example.texts), []).append(index)
@@ -93,10 +88,20 @@ def fold_numbers(examples: Sequence[Example], num_folds: int) -> np.ndarray:
     labels = [getattr(examples[group[0]], "label", None) for group in shuffled]
     if None not in labels:  # The sort is stable, so the order within a label stays random.
         shuffled = [shuffled[index] for index in sorted(range(len(labels)), key=labels.__getitem__)]
+
+    # Folds take turns along this order.
     numbers = np.zeros(len(examples), int)
     for position, group in enumerate(shuffled):
         numbers[group] = position % min(num_folds, len(groups))
     return numbers
+
+
+def partition(examples: Sequence[Example],
+              chosen: np.ndarray) -> tuple[list[Example], list[Example]]:
+    """Returns the examples that are not chosen, and those that are; `chosen` is bool [N]."""
+    pairs = list(zip(examples, chosen, strict=True))
+    return ([example for example, is_chosen in pairs if not is_chosen],
+            [example for example, is_chosen in pairs if is_chosen])
 
 
 def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example], str]:
@@ -105,9 +110,7 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
     The choice is a fold of `fold_numbers`. `UserError` for fewer than two different texts.
     """
     numbers = fold_numbers(examples, HELD_OUT)
-    chosen = numbers == (numbers.max() + 1) // 2
-    train, dev = ([example for example, is_chosen in zip(examples, chosen, strict=True)
-                   if is_chosen == held] for held in (False, True))
+    train, dev = partition(examples, numbers == (numbers.max() + 1) // 2)
     if not train:
         reason, = _long_sentence(examples) or [f"{len(examples):,} examples with the same text"]
         raise UserError("--dev is needed: the training file is too small to hold examples out; "
@@ -125,7 +128,7 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
     and `UserError` as in `read_rows`; `UserError` also for a wrong label.
     """
     # A text per line, or rows with the selected columns.
-    if suffix_of(path) == ".txt":
+    if tables.suffix_of(path) == ".txt":
         if labelled:
             raise UserError(f"{path}: lines of .txt have no labels; --train and --dev take .tsv, "
                             ".csv and .jsonl with a column for the label.")
@@ -133,7 +136,7 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
     labels, known = label_columns(spec.kind, spec.label_column), {*spec.labels, *spec.label_words}
     selected = () if columns else filter(
         None, (*spec.text_columns, *(labels if labelled else ()), spec.key_column))
-    rows = functools.partial(read_rows, path, columns=columns, selected=tuple(selected),
+    rows = functools.partial(tables.read_rows, path, columns=columns, selected=tuple(selected),
                              published=published)
 
     # How a label is read depends on the kind, a set of labels on all rows.
@@ -173,11 +176,11 @@ def is_empty(texts: Sequence[str], kind: Kind) -> bool:
 def unused_labels(paths: Sequence[Path], spec: TaskSpec) -> dict[str, set[str]]:
     """Returns the values of each column that seems to have labels and isn't one of the texts."""
     columns = collections.defaultdict(set)
-    tables = [path for path in paths if suffix_of(path) != ".txt"]
-    for row in itertools.chain(*(read_rows(path, selected=spec.text_columns) for path in tables)):
+    for row in itertools.chain(*(tables.read_rows(path, selected=spec.text_columns)
+                                 for path in paths if tables.suffix_of(path) != ".txt")):
         for name, value in row.values.items():
             if name not in (*spec.text_columns, spec.key_column) and (
-                    name == spec.label_column or is_label_name(name)):
+                    name == spec.label_column or tables.is_label_name(name)):
                 columns[name].add(str(value))
     return columns
 
@@ -196,12 +199,13 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
     `UserError` for missing keys or columns, for tags that can't be read, and for plain sentences
     or another format in the place of columns.
     """
+    # JSON, or columns; plain sentences to tag would be read as words with tags.
     tag_notes: list[str] = []
     if (rows := _json_rows(path)) is not None:
         examples = tagged_examples(rows, spec, labelled=labelled)
     else:
         if not (labelled or spec.text_columns[0].isdecimal()):
-            lines = [re.split("[ \t]+", line.strip(" \t")) for _, line in read_lines(path)]
+            lines = [re.split("[ \t]+", line.strip(" \t")) for _, line in tables.read_lines(path)]
             last = [cells[-1] for cells in lines if len(cells) > 1 and cells[0][:1] != "#"]
             no_tags = [cell for cell in last if cell != cell.upper() and cell not in spec.labels]
             if 2 * len(no_tags) > len(last):  # Most are lower-case words.
@@ -211,6 +215,8 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
                     f'.jsonl: {{"{spec.text_columns[0]}": ["He", "runs", "."]}}.')
         examples = read_columns(path, spec.text_columns[0], spec.label_column, tagged=labelled,
                                 notes=tag_notes)
+
+    # Tags in one scheme, and a note on what was read.
     examples = in_iob2(path, examples, spec.labels, tag_notes)
     tag_notes += _long_sentence(examples)
     if notes is not None and tag_notes:
@@ -220,18 +226,18 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
 
 def _json_rows(path: Path) -> Iterable[TableRow] | None:
     """Returns the rows of JSON, in lines or in one list, or None for columns."""
-    if suffix_of(path) == ".jsonl":
-        return read_rows(path)
-    content = "\n".join(line for _, line in read_lines(path) if line.strip()).lstrip()
+    if tables.suffix_of(path) == ".jsonl":
+        return tables.read_rows(path)
+    content = "\n".join(line for _, line in tables.read_lines(path) if line.strip()).lstrip()
     if _JSON.match(content):
         with contextlib.suppress(strict_json.Unreadable):
             values = strict_json.parse(content)
             values = values if isinstance(values, list) else [values]
             if all(isinstance(value, dict) for value in values):
                 return [TableRow(path, number, row) for number, row in enumerate(values, start=1)]
-        return json_rows(path)
+        return tables.json_rows(path)
     problems = [problem for form, problem in _OTHER_FORMATS.items() if re.search(form, content)]
-    if problems or suffix_of(path) == ".csv":
+    if problems or tables.suffix_of(path) == ".csv":
         raise UserError(f"{path}: {[*problems, _COMMAS][0]}.")
     return None
 
@@ -317,6 +323,7 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
 
     `UserError` for an unknown label without `notes`, or if no label is known.
     """
+    # Labels of multi-label classification without positives or negatives.
     counts = collections.Counter(label for example in examples for label in labels_of(example))
     ranking = ""
     if any(isinstance(getattr(example, "label", None), tuple) for example in examples):
@@ -326,6 +333,8 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
             notes.append(f"{source}: all texts or no texts have these labels, so they are not "
                          "learned, or left out of ROC AUC and average precision: "
                          f"{', '.join(constant[:20])}")
+
+    # Labels that are not known.
     unknown = collections.Counter({label: counts[label] for label in counts if label not in known})
     if not unknown:
         return
@@ -413,7 +422,7 @@ def _label_sets(path: Path, column: str, rows: Iterable[TableRow], known: Collec
     is_printed = any(isinstance(values[key], str | dict) and isinstance(labels, list)
                      for key, labels in sets.items())
     cells = {key: value.strip() for key, value in sets.items()
-             if isinstance(value, str) and suffix_of(path) in (".tsv", ".csv")}
+             if isinstance(value, str) and tables.suffix_of(path) in (".tsv", ".csv")}
 
     # What all cells have in common: 0 or 1, or a mark between labels.
     unknown = {*cells.values()} - {*known}

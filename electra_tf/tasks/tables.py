@@ -205,10 +205,13 @@ def _swallows_rows(path: Path, separator: str, selected: Sequence[str]) -> bool:
     other lines, and not before a space. It is also true if quotes are not closed, and most lines
     have none.
     """
+    # Commas separate columns only if every line has as many.
     header = next(read_lines(path), (1, ""))[1].count(separator)
     by_tabs = separator == "\t"
     if not by_tabs and any(line.count(separator) != header for _, line in read_lines(path) if line):
         return False
+
+    # The lines of each row, as quotes would enclose its cells.
     needed = max(map(int, selected)) - 1 if _are_numbers(selected) else header
     lines = [line for _, line in read_lines(path)]
     begin, reader = 0, csv.reader((f"{line}\n" for line in lines), strict=True,

@@ -72,6 +72,7 @@ def as_known(tags: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
     >>> as_known(["B-PER", "B-PER", "I-PER"], {"PER_U", "PER_B", "PER_L"})
     ('PER_U', 'PER_B', 'PER_L')
     """
+    # The letters of the known scheme, and if it is IOB1.
     parts, form, _ = span_parts(known)
     if not parts:
         return tuple(tag[2:] if tag[2:] in known else tag for tag in tags)
@@ -80,6 +81,8 @@ def as_known(tags: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
     is_iob1 = letters <= set("BIO") and any(
         letter == "I" and ("B", kind) not in labels for letter, kind in labels)
     letters |= {"B"} if is_iob1 else set()
+
+    # Each letter by the word's place in its span: a span ends unless "I-" of its type follows.
     written = []
     for before, tag, after in zip(["O", *tags], tags, [*tags[1:], "O"], strict=False):
         letter, _, kind = tag.partition("-")

@@ -83,8 +83,7 @@ def test_predictions_in_parts_are_those_of_the_whole(monkeypatch, capsys, suffix
 
     run = types.SimpleNamespace(
         spec=spec_of("tagging", kind=Kind.TAGGING), config=FinetuningConfig(),
-        encode=lambda part: Split(
-            part, None, np.array([9] * len(part)), lambda lengths: [f"{len(lengths)} cut"]))
+        encode=lambda part: Split(part, None, np.array([9] * len(part)), limit=8))
     predictor = types.SimpleNamespace(
         scored=lambda split, show: Scored(records=records(split.rows), scores={}))
     form = {**KINDS[Kind.TAGGING].forms(run.spec), ".jsonl": json_lines}[suffix]
@@ -93,7 +92,7 @@ def test_predictions_in_parts_are_those_of_the_whole(monkeypatch, capsys, suffix
     parts = list(predict._predicted(predictor, run, examples, known, form, suffix))
     assert "".join(parts) == form(records(examples))
     assert len(parts) == (1 if len(known) == 2 else 2)
-    assert capsys.readouterr().err == "note     3 cut\n"
+    assert "note     3 of 3 rows are longer" in capsys.readouterr().err
 
 
 def test_mistakes_are_counted_and_the_most_confident_come_first():

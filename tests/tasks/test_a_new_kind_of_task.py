@@ -37,7 +37,7 @@ class WordCount(base.TaskKind):
         rows, lengths = encode_texts([example.texts for example in examples], encoder)
         return base.Split([Row(*row, {"count": np.float32(example.label)}) for row, example in zip(
             rows, examples, strict=True)], lambda results, _: self.score(examples, results),
-            lengths, lambda lengths: [])
+            lengths, limit=encoder.max_length)
 
     def score(self, examples, results):
         counts = [float(result["count"]) for result in results]

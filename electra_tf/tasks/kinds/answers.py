@@ -148,6 +148,7 @@ def _best_spans(windows: Windows, beams: SpanBeams,
 
     A span is within the context, has at most `max_pieces`, and begins where `windows.is_best`.
     """
+    # Pieces of the context that the K starts and K ends of each stand for, [W, K, 1] and [W, K, K].
     wide = (slice(None), tf.newaxis, tf.newaxis)
     first = beams.start_index[:, :, tf.newaxis] - windows.position[wide]
     last = beams.end_index - windows.position[wide]
@@ -155,6 +156,8 @@ def _best_spans(windows: Windows, beams: SpanBeams,
     offsets = tf.cumsum(windows.sizes, exclusive=True)[wide]
     is_best = tf.gather(tf.concat([windows.is_best, [False]], axis=0),
                         offsets + tf.clip_by_value(first, 0, tf.maximum(sizes - 1, 0)))
+
+    # log P(start) + log P(end | start) of the allowed spans, and the best of them.
     allowed = ((first >= 0) & (first < sizes) & is_best & (last >= first)
                & (last < sizes) & (last - first < max_pieces))
     scores = tf.where(

@@ -27,7 +27,7 @@ from electra_tf.tasks.class_weights import given_weights
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.labels import notes_on
 from electra_tf.tasks.task import LABEL_KINDS, Example, Kind, Task, TaskSpec, TextExample
-from electra_tf.text.rows import RowEncoder, Tokens
+from electra_tf.text.rows import RowEncoder, Tokens, cut_notes
 
 KINDS_OF_SETTINGS = {
     "class_weights": (Kind.CLASSIFICATION, Kind.TAGGING),
@@ -61,13 +61,16 @@ class Split(NamedTuple):
     """Takes the results of every row, and the threshold of "no answer" (None searches one)."""
     lengths: np.ndarray
     """Tokens of every text, or of every word for taggers, before it was cut; int32."""
-    cut_notes: Callable[[np.ndarray], list[str]]
-    """Takes lengths, which may join those of several splits, and says how many were cut."""
+    limit: int
+    """Tokens that remain of longer ones; the next fields are words of the note on these."""
+    what: str = "rows"
+    outcome: str = "were cut"
+    setting: str = "--max_seq_length"
 
     @property
     def notes(self) -> list[str]:
         """Returns what was cut to fit the rows."""
-        return self.cut_notes(self.lengths)
+        return cut_notes(self.lengths, self.limit, self.setting, self.what, self.outcome)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -139,7 +142,7 @@ class TaskObjective(abc.ABC):
         smoothing = self.config.label_smoothing
         if self.class_weights:
             losses *= tf.gather(tf.constant(self.class_weights), labels)
-        if smoothing:
+        if smoothing:  # (1 - s) times the label's cross entropy + s times the mean of all classes'.
             weights = tf.constant(self.class_weights or [1.0] * len(self.spec.labels))
             losses = (1.0 - smoothing) * losses - smoothing * tf.reduce_mean(
                 weights * tf.nn.log_softmax(logits), axis=-1)
@@ -187,7 +190,6 @@ class TaskKind(abc.ABC):
     inputs: ClassVar[tuple[str, ...]] = ()
     """Names of the texts that an exported model takes, if all tasks of the kind share them."""
 
-    @abc.abstractmethod
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
                   notes: list[str] | None = None) -> Iterable[Example]:
         """Reads a file; `labelled=False` makes labels optional. `UserError` for a damaged file.
@@ -195,6 +197,7 @@ class TaskKind(abc.ABC):
         Kinds that need no other row to read a row read it when it is asked for. `notes` receives
         lines about what was detected, converted or left out.
         """
+        return files.read_texts(path, spec, labelled=labelled, notes=notes)
 
     def read(self, paths: Sequence[Path], spec: TaskSpec, *, labelled: bool,
              notes: list[str] | None = None) -> list[Example]:

@@ -24,7 +24,7 @@ from electra_tf.tasks import files, glue
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base, windows
 from electra_tf.tasks.task import Kind, TaskSpec, TextExample
-from electra_tf.text.rows import RowEncoder, Tokens, cut_notes
+from electra_tf.text.rows import RowEncoder, Tokens
 
 
 class ClassificationObjective(base.TaskObjective):
@@ -97,10 +97,8 @@ class TextKind(base.TaskKind):
         rows = [dataclasses.replace(row, targets={"label": target(label)})
                 for row, label in zip(encoded, labels, strict=True)]
         return base.Split(
-            rows=rows, score=lambda results, _: self.score(spec, examples, results),
-            lengths=lengths, cut_notes=functools.partial(
-                cut_notes, limit=encoder.max_length, setting="--max_seq_length",
-                outcome=windows.OUTCOMES[config.long_texts]))
+            rows, score=lambda results, _: self.score(spec, examples, results), lengths=lengths,
+            limit=encoder.max_length, outcome=windows.OUTCOMES[config.long_texts])
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; `UserError` for windows that don't fit the task."""

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -11,7 +11,6 @@ import tensorflow as tf
 from electra_tf.config.finetuning import FinetuningConfig, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.core.errors import UserError, shown
-from electra_tf.core.storage import Path
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.fused import dimensions
 from electra_tf.modeling.pooling import PoolingHead
@@ -24,7 +23,7 @@ from electra_tf.tasks.kinds import base
 from electra_tf.tasks.kinds.classification import label_scores
 from electra_tf.tasks.labels import INDICATORS
 from electra_tf.tasks.task import Kind, Task, TaskSpec, TextExample
-from electra_tf.text.rows import RowEncoder, TokenRow, Tokens, cut_notes, encode_texts
+from electra_tf.text.rows import RowEncoder, TokenRow, Tokens, encode_texts
 
 CORRELATIONS, RETRIEVAL = ("spearman", "pearson"), ("mrr", "recall_at_1", "recall_at_10")
 """Scores of pairs with a number, and of pairs without one."""
@@ -108,6 +107,8 @@ def contrastive_losses(vectors: tf.Tensor, texts: tf.Tensor, present: tf.Tensor,
     same_anchor = tf.pad(texts[:, :1] == texts[:, 0], [[0, 0], [0, (parts - 2) * batch_size]])
     excluded = ((candidate_texts == texts[:, :1]) | (candidate_texts == texts[:, 1:2])
                 | same_anchor | tf.logical_not(tf.tile(present, [parts - 1])))
+
+    # -log(exp(cos(a, p) / T) / sum over candidates c that aren't excluded of exp(cos(a, c) / T)).
     positive = tf.eye(batch_size, (parts - 1) * batch_size) > 0
     return tf.nn.sparse_softmax_cross_entropy_with_logits(
         tf.range(batch_size), tf.where(excluded & ~positive, _EXCLUDED, logits))
@@ -158,15 +159,9 @@ class SentenceEmbeddings(base.TaskKind):
         if dev[0].label is None:
             spec = dataclasses.replace(spec, metrics=RETRIEVAL)
         test = {"test": self.read(user_files.test, _pairs(spec, user_files), labelled=False,
-                                  notes=notes)
-                } if user_files.test else {}
+                                  notes=notes)} if user_files.test else {}
         return Task(spec=spec, train=train, dev={"dev": dev}, test=test,
                     notes=[*dict.fromkeys(notes)])
-
-    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
-                  notes: list[str] | None = None) -> Iterator[TextExample]:
-        """Reads a table, or the lines of a `.txt`."""
-        return files.read_texts(path, spec, labelled=labelled, notes=notes)
 
     def read_dev(self, spec: TaskSpec, user_files: Files, notes: list[str]) -> list[TextExample]:
         """Reads pairs, all with a number or all without one."""
@@ -219,10 +214,8 @@ class SentenceEmbeddings(base.TaskKind):
         numbers: dict[bytes, int] = {}
         rows = [_row(token_rows[first:first + parts], numbers, encoder.vocabulary.pad_id)
                 for first in range(0, len(token_rows), parts)]
-        return base.Split(
-            rows=rows, score=lambda results, _: score(examples, rows, results),
-            lengths=lengths, cut_notes=functools.partial(
-                cut_notes, limit=encoder.max_length, setting="--max_seq_length", what="texts"))
+        return base.Split(rows, score=lambda results, _: score(examples, rows, results),
+                          lengths=lengths, limit=encoder.max_length, what="texts")
 
     def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str | bytes]]:
         """Returns JSON lines, and an array of NumPy with a row for each text."""

@@ -65,6 +65,7 @@ class MultiLabel(classification.Classification):
         labels, truth = _truth(spec, examples)
         counts = _truth(spec, train)[1][:, :len(spec.labels)].sum(axis=0)
         order = np.argsort(-counts, kind="stable")
+        # The k most frequent labels have this micro F1, halved.
         f1 = np.cumsum(counts[order]) / (counts.sum() + len(train) * np.arange(1, len(order) + 1))
         best = order[:f1.argmax() + 1]
         predicted = np.tile(np.isin(np.arange(len(counts)), best), [len(truth), 1])
@@ -138,6 +139,7 @@ def best_threshold(truth: np.ndarray, probabilities: np.ndarray) -> float:
         return 0.5
     precision, recall, cutoffs = metrics.precision_recall_curve(
         truth.ravel(), probabilities.ravel())
+    # F1 is twice this, 2 p r / (p + r).
     best = np.argmax(precision * recall / np.maximum(precision + recall, 1e-12))
     lower = cutoffs[best - 1] if best else 0.0
     return float(np.clip((lower + cutoffs[best]) / 2, 1e-6, 1 - 1e-6))
@@ -151,6 +153,7 @@ def set_scores(truth: np.ndarray, probabilities: np.ndarray,
     the task lacks; they count as missed. ROC AUC and average precision leave them out, as well as
     labels of no text, or all; NaN if none is left.
     """
+    # F1 = 2 |truth and predicted| / (|truth| + |predicted|), in all texts together and by label.
     predicted = np.zeros_like(truth)
     predicted[:, :probabilities.shape[1]] = probabilities >= threshold
     hits, marked = (truth & predicted).sum(axis=0), truth.sum(axis=0) + predicted.sum(axis=0)

@@ -1,6 +1,5 @@
 """Extractive QA: the answer to a question is a span of a context, which may lack an answer."""
 
-import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 
@@ -21,7 +20,7 @@ from electra_tf.tasks.kinds import answers, base
 from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.question_files import read_questions
 from electra_tf.tasks.task import Kind, QuestionExample, TaskSpec
-from electra_tf.text.rows import RowEncoder, Tokens, Windows, cut_notes, encode_windows, token_rows
+from electra_tf.text.rows import RowEncoder, Tokens, Windows, encode_windows, token_rows
 from electra_tf.text.tokenizer import Pieces
 
 CHUNK = 1000
@@ -119,13 +118,11 @@ class QuestionAnswering(base.TaskKind):
         parts = [encode(examples[begin:begin + CHUNK], encoder, config)
                  for begin in range(0, len(examples), CHUNK)]
         return base.Split(
-            rows=[row for part in parts for row in part.rows],
+            [row for part in parts for row in part.rows],
             score=lambda results, threshold: answers.score(
                 examples, parts, results, config, threshold),
             lengths=np.array([length for part in parts for length in part.query_lengths], np.int32),
-            cut_notes=functools.partial(
-                cut_notes, limit=config.max_query_length, setting="task.max_query_length",
-                what="questions"))
+            limit=config.max_query_length, what="questions", setting="task.max_query_length")
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; `UserError` if a question can leave no room for a context."""

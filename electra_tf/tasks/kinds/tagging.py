@@ -23,7 +23,7 @@ from electra_tf.tasks.kinds import base
 from electra_tf.tasks.tag_schemes import as_iob2, span_parts
 from electra_tf.tasks.task import Kind, TaggedExample, TaskSpec
 from electra_tf.text import words
-from electra_tf.text.rows import CHUNK, RowEncoder, Tokens, cut_notes, token_rows
+from electra_tf.text.rows import CHUNK, RowEncoder, Tokens, token_rows
 
 WORD_SCORERS = {"accuracy": metrics.accuracy_score,
                 "f1_macro": functools.partial(f1_score, average="macro", zero_division=0)}
@@ -135,10 +135,9 @@ class Tagging(base.TaskKind):
                          token_rows(word_rows.tokens), np.split(column, ends),
                          np.split(tags, ends), strict=True)]
         return base.Split(
-            rows=rows, score=lambda results, _: score(spec, examples, rows, results),
-            lengths=np.concatenate(sizes), cut_notes=functools.partial(
-                cut_notes, limit=encoder.max_length, setting="--max_seq_length",
-                what="words with [CLS] and [SEP]"))
+            rows, score=lambda results, _: score(spec, examples, rows, results),
+            lengths=np.concatenate(sizes), limit=encoder.max_length,
+            what="words with [CLS] and [SEP]")
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the objective; the head has no hidden layer, as in Hugging Face's class."""
@@ -188,10 +187,9 @@ class Tagging(base.TaskKind):
 def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row],
           results: Sequence[base.RowResults]) -> base.Scored:
     """Returns predictions and scores; `results` hold the objective's outputs, [W], for each row."""
-    indices, shares = (np.concatenate([
-        result[name][:len(row.word_targets["tag"])]
-        for row, result in zip(rows, results, strict=True)])
-        for name in ("tags", "probability"))
+    indices, shares = (np.concatenate([result[name][:len(row.word_targets["tag"])] for row, result
+                                       in zip(rows, results, strict=True)])
+                       for name in ("tags", "probability"))
     ends = np.cumsum([len(example.words) for example in examples])
     records = [{"key": example.key, "words": list(example.words)}
                | ({} if example.tags is None else {"gold": list(example.tags)})

@@ -55,6 +55,8 @@ def encode(texts: Sequence[tuple[str, ...]], encoder: RowEncoder,
     if config.long_texts is not LongTexts.WINDOWS:
         token_rows, sizes = rows.encode_texts(texts, encoder, KEEP[config.long_texts])
         return [Row(*row, {}) for row in token_rows], sizes
+
+    # Windows of as many texts at a time as fit into memory; a text's windows are one row.
     encoded, lengths = [], [np.zeros(0, np.int32)]
     longest = max((sum(map(len, columns)) for columns in texts), default=0)
     chunk = max(1, min(rows.CHUNK, _CHARACTERS // max(1, longest)))
@@ -148,7 +150,7 @@ def pooled(outputs: tf.Tensor, present: tf.Tensor, kind: Kind,
         result = tf.reduce_sum(tf.where(present, outputs, 0.0), axis=1) / count
     elif kind is Kind.CLASSIFICATION:
         result = log_mean(tf.nn.log_softmax(outputs))
-    else:
+    else:  # logit(p) = log p - log(1 - p), of the mean p.
         log_sigmoid = tf.math.log_sigmoid
         result = log_mean(log_sigmoid(outputs)) - log_mean(log_sigmoid(-outputs))
     return tf.where(count == 1.0, tf.reduce_sum(outputs[:, :1], axis=1), result)
