@@ -53,8 +53,7 @@ class Electra:
         self._vocabulary, self._pooling = checkpoint.text.vocabulary, checkpoint.pooling
         self._can_detect = checkpoint.has_discriminator and not has_energies(checkpoint)
         self._can_fill = checkpoint.has_generator
-        self._network = build_networks(
-            checkpoint, tf_keras.mixed_precision.global_policy().name)
+        self._network = build_networks(checkpoint, tf_keras.mixed_precision.global_policy().name)
         positions, max_length = self.config.max_position_embeddings, self._pooling.max_length
         self._row_encoder = self._embedding_row_encoder = RowEncoder(checkpoint.text, positions)
         if max_length is not None:

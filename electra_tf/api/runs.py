@@ -219,7 +219,7 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     if texts := in_memory.to_list(unlabelled, "unlabelled"):
         kind = registry.KINDS[loaded.spec.kind]
         examples = [kind.example(loaded.spec, str(n), text) for n, text in enumerate(texts)]
-        loaded = dataclasses.replace(loaded, unlabelled=kind.training_examples(examples)[0])
+        loaded = dataclasses.replace(loaded, unlabelled=kind.training_examples(examples, []))
 
     # The run, in a temporary directory by default.
     temporary = None

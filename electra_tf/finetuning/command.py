@@ -149,7 +149,7 @@ def main() -> None:
 
     from electra_tf.finetuning import modes  # TensorFlow takes seconds to import.
 
-    modes.MODES[values.mode](changes)
+    {"train": modes.train, "eval": modes.evaluate, "predict": modes.predict}[values.mode](changes)
 
 
 COMMON = (

@@ -131,9 +131,6 @@ def predict(changes: Changes) -> None:
     predict_file(run, values.input, values.output, _user_files(), overwrite=values.overwrite)
 
 
-MODES = {"train": train, "eval": evaluate, "predict": predict}
-
-
 def _data(name: str, num_folds: int = 0) -> dict[str, Any]:
     """Returns arguments of `registry.load`; TensorFlow Datasets is the default of benchmarks."""
     values = flags.FLAGS

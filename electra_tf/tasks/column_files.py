@@ -133,8 +133,7 @@ def _tabs_separate(lines: Sequence[str]) -> bool:
     texts = [line for line in lines if line and not line.startswith(("#", "-DOCSTART-"))]
     num_tabbed = sum("\t" in line for line in texts)
     uneven = len({len(_cells(line, by_tabs=False)) for line in texts}) > 1
-    return num_tabbed > 0 and (
-        num_tabbed == len(texts) or (uneven and 2 * num_tabbed > len(texts)))
+    return num_tabbed > 0 and (num_tabbed == len(texts) or (uneven and 2 * num_tabbed > len(texts)))
 
 
 def _cells(line: str, by_tabs: bool) -> list[str]:

@@ -20,16 +20,10 @@ MAX_EXAMPLES = 10_000_000
 """Limit of the examples of a split; it ends the reading of generators without an end."""
 _COLUMNS = {1: ("text",), 2: ("text_1", "text_2"), 3: ("text_1", "text_2", "text_3")}
 """Number of texts of an example -> names of their columns, if the user gives none."""
-_SINGLE_LABEL = (Kind.CLASSIFICATION, Kind.REGRESSION)
-"""Kinds whose examples have one label or number; others have a list."""
 
 
 class MemoryFile:
-    """A file in memory with the part of a path's interface that readers use.
-
-    Attributes:
-        text_columns: columns of its texts.
-    """
+    """A file in memory with the part of a path's interface that readers use; see `write`."""
 
     def __init__(self, title: str, suffix: str, content: bytes, text_columns: tuple[str, ...]):
         self.name, self.suffix, self.text_columns = f"{title}{suffix}", suffix, text_columns
@@ -180,7 +174,8 @@ def _elements(title: str, data: tf.data.Dataset, kind: Kind, label: str) -> list
         raise UserError(f"{title} must be a data set of (text, label) or of dictionaries. "
                         f"Received: {shown(form)}")
     values = form.get(label) if isinstance(form, dict) else form[1]
-    if isinstance(values, tf.TypeSpec) and values.shape.rank > (kind not in _SINGLE_LABEL):
+    label_rank = 0 if kind in (Kind.CLASSIFICATION, Kind.REGRESSION) else 1
+    if isinstance(values, tf.TypeSpec) and values.shape.rank > label_rank:
         data = data.unbatch()
     return to_list(data, title)
 

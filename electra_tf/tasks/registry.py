@@ -131,8 +131,8 @@ def with_unlabelled(task: Task, user_files: Files) -> Task:
         return task
     kind, notes = KINDS[task.spec.kind], [*task.notes]
     spec = dataclasses.replace(user_files.select(task.spec), key_column="")
-    examples, _ = kind.training_examples(kind.read(
-        user_files.unlabelled, spec, labelled=False, notes=notes))
+    examples = kind.training_examples(
+        kind.read(user_files.unlabelled, spec, labelled=False, notes=notes), notes)
     if known := sum(getattr(example, "label", None) is not None for example in examples):
         notes.append(f"--unlabelled: labels of {known:,} of {len(examples):,} rows are not used")
     return dataclasses.replace(task, notes=notes, unlabelled=[

@@ -214,8 +214,7 @@ def _swallows_rows(path: Path, separator: str, selected: Sequence[str]) -> bool:
     # The lines of each row, as quotes would enclose its cells.
     needed = max(map(int, selected)) - 1 if _are_numbers(selected) else header
     lines = [line for _, line in read_lines(path)]
-    begin, reader = 0, csv.reader((f"{line}\n" for line in lines), strict=True,
-                                  delimiter=separator)
+    begin, reader = 0, csv.reader((f"{line}\n" for line in lines), strict=True, delimiter=separator)
     try:
         for values in reader:
             counts = [line.count(separator) for line in lines[begin:reader.line_num]]

@@ -109,8 +109,7 @@ def best_answers(contexts: Contexts, windows: Windows, beams: SpanBeams, *,
 
     # The answer's bytes in the context, from those of its first and last piece.
     has_span = best > _NEVER
-    first_piece = tf.gather(
-        tf.cast(contexts.starts.row_starts(), tf.int32), contexts.of_question)
+    first_piece = tf.gather(tf.cast(contexts.starts.row_starts(), tf.int32), contexts.of_question)
     text = tf.gather(tf.strings.unicode_transcode(
         contexts.texts, "UTF-8", "UTF-8", errors="ignore"), contexts.of_question)
 

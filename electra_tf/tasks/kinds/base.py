@@ -185,8 +185,6 @@ class TaskKind(abc.ABC):
     stdin_suffix: ClassVar[str] = ".txt"
     """File suffix that says how standard input is read."""
     hugging_face: ClassVar[HuggingFaceHead]
-    columns: ClassVar[Mapping[str, Any]] = {}
-    """Columns of benchmarks and converted models that differ from those of `TaskSpec`."""
     inputs: ClassVar[tuple[str, ...]] = ()
     """Names of the texts that an exported model takes, if all tasks of the kind share them."""
 
@@ -202,8 +200,7 @@ class TaskKind(abc.ABC):
     def read(self, paths: Sequence[Path], spec: TaskSpec, *, labelled: bool,
              notes: list[str] | None = None) -> list[Example]:
         """Reads the examples of all files; with several files, every key begins with the path."""
-        parts = {path: self.read_file(path, spec, labelled=labelled, notes=notes)
-                 for path in paths}
+        parts = {path: self.read_file(path, spec, labelled=labelled, notes=notes) for path in paths}
         return [example if len(paths) == 1
                 else dataclasses.replace(example, key=f"{path}:{example.key}")
                 for path, examples in parts.items() for example in examples]
@@ -218,8 +215,7 @@ class TaskKind(abc.ABC):
 
     def build_spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
         """Returns a benchmark or a converted model's task of this kind."""
-        return TaskSpec(name=name, kind=self.kind, labels=labels, metrics=self.metrics,
-                        **self.columns)
+        return TaskSpec(name=name, kind=self.kind, labels=labels, metrics=self.metrics)
 
     def user_spec(self, name: str, user_files: Files) -> TaskSpec:
         """Returns a task of the user's files without labels, by default of "text" and "label"."""
@@ -233,9 +229,8 @@ class TaskKind(abc.ABC):
         spec = self.user_spec(name, user_files)
         # Training examples, and those to score: dev, or some that are held out.
         notes: list[str] = []
-        train, left_out = self.training_examples(self.read(user_files.train, spec, labelled=True,
-                                                   notes=notes))
-        notes += left_out
+        train = self.training_examples(
+            self.read(user_files.train, spec, labelled=True, notes=notes), notes)
         if not train:
             raise UserError(f"{', '.join(map(str, user_files.train))}: no row has a text.")
         dev: list[Example] = []
@@ -257,9 +252,9 @@ class TaskKind(abc.ABC):
         return Task(spec=spec, train=train, dev={"dev": dev} if dev else {}, test=test,
                     notes=[*dict.fromkeys(notes)])
 
-    def training_examples(self, examples: list[Example]) -> tuple[list[Example], list[str]]:
-        """Returns the examples to train on, and notes on those that are left out."""
-        return examples, []
+    def training_examples(self, examples: list[Example], notes: list[str]) -> list[Example]:
+        """Returns the examples to train on; `notes` receives a line on others."""
+        return examples
 
     def fit_spec(self, spec: TaskSpec, user_files: Files, train: Sequence[Example],
                dev: Sequence[Example]) -> TaskSpec:

@@ -70,10 +70,10 @@ class TextKind(base.TaskKind):
             yield dataclasses.replace(example, label=known.get(
                 example.label, example.label if is_kept else None))
 
-    def training_examples(self, examples: list[TextExample]) -> tuple[list[TextExample], list[str]]:
+    def training_examples(self, examples: list[TextExample],
+                          notes: list[str]) -> list[TextExample]:
         """Returns the examples that have a text; `files.read_texts` counts the others."""
-        return [example for example in examples
-                if not files.is_empty(example.texts, self.kind)], []
+        return [example for example in examples if not files.is_empty(example.texts, self.kind)]
 
     def baseline(self, spec: TaskSpec, train: Sequence[TextExample],
                  examples: Sequence[TextExample]) -> tuple[str, Mapping[str, float]]:
@@ -82,14 +82,12 @@ class TextKind(base.TaskKind):
         constant = (np.bincount(known, minlength=1)[:len(spec.labels)].argmax() if spec.labels
                     else known.mean())
         answer = spec.label_words[constant] if spec.labels else f"the mean, {constant:.4g}"
-        return f"always {answer}", label_scores(
-            spec.metrics, truth, np.full(len(truth), constant))
+        return f"always {answer}", label_scores(spec.metrics, truth, np.full(len(truth), constant))
 
     def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
         """Encodes examples with the target "label", an index or a number, 0 if unknown."""
-        encoded, lengths = windows.encode(
-            [example.texts for example in examples], encoder, config)
+        encoded, lengths = windows.encode([example.texts for example in examples], encoder, config)
         target = np.int32 if spec.labels else np.float32
         index = {label: number for number, label in enumerate(spec.labels)}
         labels = [(index.get(example.label) if index else example.label) or 0

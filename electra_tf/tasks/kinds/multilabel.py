@@ -157,8 +157,7 @@ def set_scores(truth: np.ndarray, probabilities: np.ndarray,
     predicted = np.zeros_like(truth)
     predicted[:, :probabilities.shape[1]] = probabilities >= threshold
     hits, marked = (truth & predicted).sum(axis=0), truth.sum(axis=0) + predicted.sum(axis=0)
-    pairs = [pair for pair in zip(truth.T, probabilities.T, strict=False)
-             if 0 < pair[0].mean() < 1]
+    pairs = [pair for pair in zip(truth.T, probabilities.T, strict=False) if 0 < pair[0].mean() < 1]
     ranking = np.mean([(metrics.roc_auc_score(*pair), metrics.average_precision_score(*pair))
                        for pair in pairs] or [(np.nan, np.nan)], axis=0)
     return dict(zip(MultiLabel.metrics, map(float, (

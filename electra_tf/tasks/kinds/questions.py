@@ -101,16 +101,17 @@ class QuestionAnswering(base.TaskKind):
             {example.key: example.gold for example in examples},
             {example.key: "" for example in examples})
 
-    def training_examples(
-            self, examples: list[QuestionExample]) -> tuple[list[QuestionExample], list[str]]:
+    def training_examples(self, examples: list[QuestionExample],
+                          notes: list[str]) -> list[QuestionExample]:
         """Leaves out questions without an answer at its offset; `UserError` if none is left."""
         usable = [example for example in examples if example.span or example.is_impossible]
+        lost = [example.key for example in examples if not (example.span or example.is_impossible)]
         if not usable:
             raise UserError("--train: no answer is at its offset; correct the offsets.")
-        lost = [example.key for example in examples
-                if not (example.span or example.is_impossible)]
-        return usable, [f"train: {len(lost):,} questions such as {lost[0]!r} have no answer at its "
-                        "offset in the context and are left out"] if lost else []
+        if lost:
+            notes.append(f"train: {len(lost):,} questions such as {lost[0]!r} have no answer at "
+                         "its offset in the context and are left out")
+        return usable
 
     def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
                config: TaskConfig) -> base.Split:

@@ -67,14 +67,14 @@ class Tagging(base.TaskKind):
     objective_class = TaggingObjective
     hugging_face = base.HuggingFaceHead(
         architecture="ElectraForTokenClassification", layers={"classifier": ("dense",)})
-    columns = {"text_columns": ("words",), "label_column": "tags"}
     inputs = ("text",)
 
     def build_spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
         """Returns a task; tags without spans, such as parts of speech, have scores per word."""
-        spec = super().build_spec(name, labels)
         has_spans = not labels or span_parts(labels)[0]
-        return spec if has_spans else dataclasses.replace(spec, metrics=tuple(WORD_SCORERS))
+        return dataclasses.replace(
+            super().build_spec(name, labels), text_columns=("words",), label_column="tags",
+            metrics=self.metrics if has_spans else tuple(WORD_SCORERS))
 
     def fit_spec(self, spec: TaskSpec, user_files: Files, train: Sequence[TaggedExample],
                dev: Sequence[TaggedExample]) -> TaskSpec:
