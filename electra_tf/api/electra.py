@@ -98,7 +98,6 @@ class Electra:
             pooled, lengths[indices] = self._embed_batch(
                 tf.constant([strings[index] for index in indices]))
             vectors[indices] = np.concatenate([pooled[mode] for mode in modes], axis=1)
-
         # Vectors of length 1 if the checkpoint asks for it, and a note on texts that were cut.
         if self._pooling.normalize:
             vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
@@ -152,7 +151,6 @@ class Electra:
             raise UserError("text has no [MASK]; write [MASK] in place of each missing word.")
         ids = self._build_row(
             [index for pieces in segments for index in (vocabulary.mask_id, *pieces)][1:])
-
         # The likeliest tokens at each of the N masks, [N, candidates].
         positions = np.flatnonzero(np.array(ids) == vocabulary.mask_id)
         probabilities, words = self._fill_row(tf.constant([ids]), tf.constant(

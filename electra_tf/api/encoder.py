@@ -110,7 +110,6 @@ class ElectraEncoder(tf_keras.layers.Layer):
         rng = Rng(
             seed=self._seed, step=self._training_calls.assign_add(1),
             first_example=tf.zeros([], tf.int64)) if training else None
-
         # The last layer alone, or every layer and its attention weights.
         with inference_mode():
             if not (output_hidden_states or output_attentions):

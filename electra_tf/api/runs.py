@@ -1,7 +1,6 @@
 """Trains networks from Python, and predicts with fine-tuned models."""
 
 import dataclasses
-import functools
 import os
 import shutil
 import tempfile
@@ -69,7 +68,6 @@ class TaskModel:
             >>> classifier.predict(["A fine film."])[0]["prediction"] in classifier.labels
             True
         """
-        # Strings, or lists of strings, as `TaskKind.example` reads them.
         if self._run.spec.kind is not Kind.TAGGING:
             in_memory.refuse_columns(examples)
         records = self._predictor.predict([
@@ -220,13 +218,9 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         kind = registry.KINDS[loaded.spec.kind]
         examples = [kind.example(loaded.spec, str(n), text) for n, text in enumerate(texts)]
         loaded = dataclasses.replace(loaded, unlabelled=kind.training_examples(examples, []))
-
     # The run, in a temporary directory by default.
-    temporary = None
-    if model_dir is None:
-        temporary = tempfile.TemporaryDirectory(prefix="electra-")
-        model_dir = temporary.name
-    directory = storage.path(model_dir)
+    temporary = tempfile.TemporaryDirectory(prefix="electra-") if model_dir is None else None
+    directory = storage.path(temporary.name if temporary else model_dir)
     run = finetuning_loop.prepare(config, loaded, initial.text, directory,
                                   teacher=None if teacher is None else storage.path(teacher))
     finetuning_loop.train(run, loaded, initial)
@@ -252,12 +246,12 @@ def _load(task: str, train: Any, labels: Any, dev: Any, data_dir: PathName | Non
     # Data in memory become tables, whose columns of texts dev shares.
     if not is_file:
         require_one_of(registry.KINDS, "task, for data in memory,", task)
-        write = functools.partial(
-            in_memory.write, kind=Kind(task), label_column=user_files.label_column)
-        file = write("train", data=train, labels=labels, text_columns=user_files.text_columns)
+        kind, label = Kind(task), user_files.label_column
+        file = in_memory.write("train", kind, train, labels, label_column=label,
+                               text_columns=user_files.text_columns)
         files = {"train": [file], "text_columns": file.text_columns}
         if dev is not None:
-            files["dev"] = [write("dev", data=dev, text_columns=(
+            files["dev"] = [in_memory.write("dev", kind, dev, label_column=label, text_columns=(
                 user_files.dev_text_columns or _dev_columns(task, file.text_columns)))]
     return registry.load(
         task, None if data_dir is None else storage.path(data_dir),

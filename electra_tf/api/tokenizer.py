@@ -22,8 +22,7 @@ class ElectraTokenizer(tf_keras.layers.Layer):
     """A WordPiece tokenizer for `tf.data` and tf_keras models: texts in, ids for encoders out.
 
     It equals transformers' BertTokenizerFast, except that special tokens in texts are read as
-    characters. It is saved with the model around it.
-    `electra.tokenizer` is that of loaded networks.
+    characters. It is saved with the model around it. `electra.tokenizer` is that of networks.
 
     Args:
         vocabulary: WordPiece tokens in the order of their ids.
@@ -76,7 +75,6 @@ class ElectraTokenizer(tf_keras.layers.Layer):
         outputs = {"input_ids": tokens.ids, "token_type_ids": tokens.segment_ids,
                    "attention_mask": tf.cast(tokens.padding_mask, tf.int32)}
         outputs |= {"offset_mapping": offsets} if return_offsets_mapping else {}
-
         # The same rows with `max_length` columns.
         if self.padding == "max_length":
             rest = self.max_length - tf.shape(tokens.ids)[1]

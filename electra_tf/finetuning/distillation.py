@@ -189,7 +189,8 @@ class DistillationObjective:
         if self.config.distillation_hidden_weight:
             vectors = model.encoder.first(inputs.ids, inputs.segment_ids, inputs.padding_mask,
                                           rng if training else None)
-            network = _above(vectors, model.head)
+            network = types.SimpleNamespace(head=model.head, encoder=types.SimpleNamespace(
+                first=lambda *_: vectors))  # They are computed once.
         output = self.hard.compute(network, inputs, rng, training=training)
         if not training:
             return output._replace(per_example={**output.per_example,
@@ -215,8 +216,3 @@ class DistillationObjective:
             "hard": output.loss_sums["loss"],
             "soft": temperature**2 * sum_where(divergences, targets["present"]),
             "hidden": sum_where(distances, targets["present"])})
-
-
-def _above(vectors: tf.Tensor, head: tf_keras.layers.Layer) -> types.SimpleNamespace:
-    """Returns a network whose encoder has computed the vectors of [CLS] already."""
-    return types.SimpleNamespace(encoder=types.SimpleNamespace(first=lambda *_: vectors), head=head)

@@ -228,8 +228,7 @@ def predict_file(run: FinetuningRun, source: str, output: str, user_files: Files
         # Predictions, in parts; a file gets its name when it is complete.
         contents = _predicted(TaskPredictor(run), run, read(), known, forms[suffix], suffix)
         if target is None:
-            for content in contents:
-                sys.stdout.write(content)
+            sys.stdout.writelines(contents)
             return
         with replacing(target) as temporary, temporary.open("wb") as file:
             for content in contents:

@@ -104,8 +104,7 @@ class TrialProgress(StepTimer):
     @property
     def examples_per_second(self) -> float:
         """The throughput of training, including compilation and excluding evaluation."""
-        num_steps = self.step - self._first_step
-        examples = num_steps * self._config.training.train_batch_size
+        examples = (self.step - self._first_step) * self._config.training.train_batch_size
         return examples / max(self._training_seconds, 1e-9)
 
     def line(self, loss: str) -> str:

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import itertools
 import statistics
 from collections.abc import Mapping, Sequence
 
@@ -107,8 +108,9 @@ class TrialData:
         """Encodes the examples of a fold with the run's settings."""
         train, dev = task.train, dict(task.dev)
         if fold:
-            folds = files.fold_numbers(train, run.config.training.num_folds)
-            train, dev["dev"] = files.partition(task.train, folds == fold - 1)
+            scored = files.fold_numbers(train, run.config.training.num_folds) == fold - 1
+            train, dev["dev"] = (
+                [*itertools.compress(task.train, marked)] for marked in (~scored, scored))
         examples = [*train, *task.unlabelled]
         if run.config.task.swap_pairs:
             examples += [dataclasses.replace(example, texts=example.texts[::-1])

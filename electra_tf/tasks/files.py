@@ -88,20 +88,11 @@ def fold_numbers(examples: Sequence[Example], num_folds: int) -> np.ndarray:
     labels = [getattr(examples[group[0]], "label", None) for group in shuffled]
     if None not in labels:  # The sort is stable, so the order within a label stays random.
         shuffled = [shuffled[index] for index in sorted(range(len(labels)), key=labels.__getitem__)]
-
     # Folds take turns along this order.
     numbers = np.zeros(len(examples), int)
     for position, group in enumerate(shuffled):
         numbers[group] = position % min(num_folds, len(groups))
     return numbers
-
-
-def partition(examples: Sequence[Example],
-              chosen: np.ndarray) -> tuple[list[Example], list[Example]]:
-    """Returns the examples that are not chosen, and those that are; `chosen` is bool [N]."""
-    pairs = list(zip(examples, chosen, strict=True))
-    return ([example for example, is_chosen in pairs if not is_chosen],
-            [example for example, is_chosen in pairs if is_chosen])
 
 
 def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example], str]:
@@ -110,7 +101,8 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
     The choice is a fold of `fold_numbers`. `UserError` for fewer than two different texts.
     """
     numbers = fold_numbers(examples, HELD_OUT)
-    train, dev = partition(examples, numbers == (numbers.max() + 1) // 2)
+    chosen = numbers == (numbers.max() + 1) // 2
+    train, dev = ([*itertools.compress(examples, marked)] for marked in (~chosen, chosen))
     if not train:
         reason, = _long_sentence(examples) or [f"{len(examples):,} examples with the same text"]
         raise UserError("--dev is needed: the training file is too small to hold examples out; "
@@ -215,7 +207,6 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
                     f'.jsonl: {{"{spec.text_columns[0]}": ["He", "runs", "."]}}.')
         examples = read_columns(path, spec.text_columns[0], spec.label_column, tagged=labelled,
                                 notes=tag_notes)
-
     # Tags in one scheme, and a note on what was read.
     examples = in_iob2(path, examples, spec.labels, tag_notes)
     tag_notes += _long_sentence(examples)
@@ -333,7 +324,6 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
             notes.append(f"{source}: all texts or no texts have these labels, so they are not "
                          "learned, or left out of ROC AUC and average precision: "
                          f"{', '.join(constant[:20])}")
-
     # Labels that are not known.
     unknown = collections.Counter({label: counts[label] for label in counts if label not in known})
     if not unknown:

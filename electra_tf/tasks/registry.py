@@ -86,8 +86,8 @@ def load(name: str, data_dir: Path | None, user_files: Files, *, from_tfds: bool
     if name in question_files.BENCHMARKS and not from_tfds:
         train, dev = (getattr(user_files, split) or [question_files.find(name, data_dir, split)]
                       for split in ("train", "dev"))
-        return KINDS[Kind.QUESTION_ANSWERING].user_task(
-            name, dataclasses.replace(user_files, train=train, dev=dev))
+        return with_unlabelled(KINDS[Kind.QUESTION_ANSWERING].user_task(
+            name, dataclasses.replace(user_files, train=train, dev=dev)), user_files)
     if name in KINDS and not from_tfds:
         _require(user_files.train, "train", name)
         return with_unlabelled(KINDS[name].user_task(name, user_files), user_files)
@@ -129,6 +129,9 @@ def with_unlabelled(task: Task, user_files: Files) -> Task:
     """Returns a task with the texts that a teacher labels; a note counts labels that they have."""
     if not user_files.unlabelled:
         return task
+    if task.spec.kind not in (Kind.CLASSIFICATION, Kind.MULTILABEL):
+        raise UserError(f"--unlabelled is for --task={Kind.CLASSIFICATION} or {Kind.MULTILABEL}, "
+                        "whose --teacher labels texts; leave it out.")
     kind, notes = KINDS[task.spec.kind], [*task.notes]
     spec = dataclasses.replace(user_files.select(task.spec), key_column="")
     examples = kind.training_examples(

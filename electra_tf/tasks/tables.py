@@ -210,7 +210,6 @@ def _swallows_rows(path: Path, separator: str, selected: Sequence[str]) -> bool:
     by_tabs = separator == "\t"
     if not by_tabs and any(line.count(separator) != header for _, line in read_lines(path) if line):
         return False
-
     # The lines of each row, as quotes would enclose its cells.
     needed = max(map(int, selected)) - 1 if _are_numbers(selected) else header
     lines = [line for _, line in read_lines(path)]

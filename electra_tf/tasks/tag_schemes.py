@@ -81,7 +81,6 @@ def as_known(tags: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
     is_iob1 = letters <= set("BIO") and any(
         letter == "I" and ("B", kind) not in labels for letter, kind in labels)
     letters |= {"B"} if is_iob1 else set()
-
     # Each letter by the word's place in its span: a span ends unless "I-" of its type follows.
     written = []
     for before, tag, after in zip(["O", *tags], tags, [*tags[1:], "O"], strict=False):

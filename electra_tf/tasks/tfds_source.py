@@ -32,9 +32,9 @@ _ELSEWHERE = {"chunk": "CoNLL-2000's train.txt and test.txt, "
 def read(name: str, split: str, data_dir: Path | None, notes: list[str]) -> list[Example]:
     """Returns a split of a GLUE task, "squad", "squad2" or "ner"; splits are named like files.
 
-    `notes` receives a line about the scheme of tags.
-    `data_dir` is the directory of TensorFlow Datasets, its default if None. A missing data set is
-    downloaded; `UserError` if it can't be, after 10 s at most if its server does not answer.
+    `notes` receives a line about the scheme of tags. `data_dir` is the library's directory, its
+    default if None. A missing data set is downloaded; `UserError` if it can't be, after 10 s at
+    most if its server does not answer.
     """
     # GLUE: texts with the words of labels, which its files number.
     if name in glue.TASKS:

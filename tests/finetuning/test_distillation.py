@@ -164,6 +164,9 @@ def test_unlabelled_files_need_no_labels_and_use_none(tmp_path):
     assert [(example.texts, example.label) for example in task.unlabelled] == [
         (("word1",), None), (("word2",), None), (("word3",), None)]
     assert task.notes == ["--unlabelled: labels of 2 of 3 rows are not used"]
+    spec = TaskSpec(name="tagging", kind=Kind.TAGGING, labels=("O", "B"), metrics=("f1",))
+    with refused("--unlabelled is for --task=classification or multilabel"):
+        registry.with_unlabelled(dataclasses.replace(task, spec=spec), Files(unlabelled=[table]))
 
 
 @pytest.mark.parametrize(("name", "labels", "order"), [

@@ -155,7 +155,6 @@ def _best_spans(windows: Windows, beams: SpanBeams,
     offsets = tf.cumsum(windows.sizes, exclusive=True)[wide]
     is_best = tf.gather(tf.concat([windows.is_best, [False]], axis=0),
                         offsets + tf.clip_by_value(first, 0, tf.maximum(sizes - 1, 0)))
-
     # log P(start) + log P(end | start) of the allowed spans, and the best of them.
     allowed = ((first >= 0) & (first < sizes) & is_best & (last >= first)
                & (last < sizes) & (last - first < max_pieces))

@@ -219,10 +219,9 @@ class TaskKind(abc.ABC):
 
     def user_spec(self, name: str, user_files: Files) -> TaskSpec:
         """Returns a task of the user's files without labels, by default of "text" and "label"."""
-        return dataclasses.replace(
-            self.build_spec(name), text_columns=user_files.text_columns or TaskSpec.text_columns,
-            label_column=user_files.label_column or TaskSpec.label_column,
-            key_column=user_files.key_column)
+        return user_files.select(dataclasses.replace(
+            self.build_spec(name), label_column=TaskSpec.label_column,
+            text_columns=user_files.text_columns or TaskSpec.text_columns))
 
     def user_task(self, name: str, user_files: Files) -> Task:
         """Returns a task of the user's files; `UserError` for damaged files or unknown labels."""

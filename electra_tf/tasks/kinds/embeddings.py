@@ -107,7 +107,6 @@ def contrastive_losses(vectors: tf.Tensor, texts: tf.Tensor, present: tf.Tensor,
     same_anchor = tf.pad(texts[:, :1] == texts[:, 0], [[0, 0], [0, (parts - 2) * batch_size]])
     excluded = ((candidate_texts == texts[:, :1]) | (candidate_texts == texts[:, 1:2])
                 | same_anchor | tf.logical_not(tf.tile(present, [parts - 1])))
-
     # -log(exp(cos(a, p) / T) / sum over candidates c that aren't excluded of exp(cos(a, c) / T)).
     positive = tf.eye(batch_size, (parts - 1) * batch_size) > 0
     return tf.nn.sparse_softmax_cross_entropy_with_logits(

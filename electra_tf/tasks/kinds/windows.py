@@ -55,7 +55,6 @@ def encode(texts: Sequence[tuple[str, ...]], encoder: RowEncoder,
     if config.long_texts is not LongTexts.WINDOWS:
         token_rows, sizes = rows.encode_texts(texts, encoder, KEEP[config.long_texts])
         return [Row(*row, {}) for row in token_rows], sizes
-
     # Windows of as many texts at a time as fit into memory; a text's windows are one row.
     encoded, lengths = [], [np.zeros(0, np.int32)]
     longest = max((sum(map(len, columns)) for columns in texts), default=0)
