@@ -25,7 +25,7 @@ from electra_tf.finetuning.predict import CompiledByShape, Predictor
 from electra_tf.finetuning.reporter import TrialProgress
 from electra_tf.finetuning.results import Baseline, Epoch, Results, Trial, main_score, shown_changes
 from electra_tf.finetuning.run import FinetuningRun, prepare_run
-from electra_tf.finetuning.trials import ALL_FOLDS, TrialData, TrialPlan
+from electra_tf.finetuning.trials import TrialData, TrialPlan
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import Means
@@ -58,7 +58,7 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
     # The data of the first trial, and all that affects the results.
     run = run.with_labels_of(initial)
     notes = [*run.check_training(), *task.notes, *trials.fold_notes(run, task)]
-    data = TrialData.encode(run, task, ALL_FOLDS if run.config.training.num_folds else None)
+    data = TrialData.encode(run, task, trials.ALL_FOLDS if run.config.training.num_folds else None)
     num_steps = run.config.num_train_steps(len(data.rows))
     identity, num_planned = _identity(run, task, initial), len(trials.planned_trials(run))
     with _locked_directory(run, identity, initial, num_steps):
@@ -92,7 +92,7 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
 
             # The saved results name the best trial's checkpoint, so the others are obsolete now.
             results.save(run.model_dir, run.spec.to_dict())
-            _remove_others(run, results)
+            _remove_other_checkpoints(run, results)
             if run.grid:  # The saved settings are those of the kept model.
                 run_directory.open_run_dir(run.model_dir, {**identity, **results.best.changes},
                                            replaced=tuple(run.grid))
@@ -284,7 +284,7 @@ def _earlier_results(run: FinetuningRun, task: Task, initial: Checkpoint | None)
     results = Results.load(run.model_dir)
     if results is not None:
         checkpoint_in_use(run.model_dir)  # Refuses a missing one before it runs further trials.
-        _remove_others(run, results)  # A killed process leaves others.
+        _remove_other_checkpoints(run, results)  # A killed process leaves others.
         return results
     constants = {name: run.kind.baseline(run.spec, task.train, examples)
                  for name, examples in (task.dev or {"dev": task.train}).items()}
@@ -295,7 +295,7 @@ def _earlier_results(run: FinetuningRun, task: Task, initial: Checkpoint | None)
             name: dict(scores) for name, (_, scores) in constants.items()}))
 
 
-def _remove_others(run: FinetuningRun, results: Results) -> None:
+def _remove_other_checkpoints(run: FinetuningRun, results: Results) -> None:
     """Removes all checkpoints but the best trial's."""
     checkpoints = run.model_dir / run_directory.CHECKPOINTS
     checkpoint_files.remove(

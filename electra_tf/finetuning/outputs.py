@@ -57,7 +57,7 @@ def submission_files(spec: TaskSpec,
                     for split, records in predictions.items())
     files = {}
     for records in predictions.values() if spec.name in QUESTIONS else ():
-        files["predictions.json"] = KINDS[spec.kind].forms(spec)[".json"](records)
+        files["predictions.json"] = KINDS[spec.kind].formatters(spec)[".json"](records)
         if all("no_answer_score" in record for record in records):
             files["null_odds.json"] = json.dumps(  # Logits of "no answer".
                 {record["key"]: record["no_answer_score"] for record in records}) + "\n"

@@ -33,7 +33,7 @@ from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.reporting.progress import duration
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.kinds.base import Record, RowResults, Scored, Split, json_lines
+from electra_tf.tasks.kinds.base import Formatter, Record, RowResults, Scored, Split, json_lines
 from electra_tf.tasks.task import Example, Kind
 from electra_tf.training.devices import POLICIES, device_type
 from electra_tf.training.strategies import NO_REWRITING
@@ -207,7 +207,7 @@ def predict_file(run: FinetuningRun, source: str, output: str, user_files: Files
     computation, if `output` is the input, exists without `overwrite`, or isn't writable.
     """
     # The format of the output.
-    forms = {**run.kind.forms(run.spec), ".jsonl": json_lines}
+    forms = {**run.kind.formatters(run.spec), ".jsonl": json_lines}
     target = None if output == PIPE else storage.path(output)
     suffix = next(iter(forms)) if target is None else target.suffix
     if suffix not in forms:
@@ -237,8 +237,7 @@ def predict_file(run: FinetuningRun, source: str, output: str, user_files: Files
 
 
 def _predicted(predictor: TaskPredictor, run: FinetuningRun, examples: Iterable[Example],
-               known: Mapping[bool, int], form: Callable[[Sequence[Record]], str | bytes],
-               suffix: str) -> Iterator[str | bytes]:
+               known: Mapping[bool, int], form: Formatter, suffix: str) -> Iterator[str | bytes]:
     """Yields parts of a file of predictions, so that memory holds those of one part.
 
     `known` counts the examples with and without labels. Answers to questions are one part, as their

@@ -19,6 +19,8 @@ from electra_tf.reporting.tables import TextTable, table_text
 THRESHOLD = "threshold"
 """Key among the scores: the logit above which extractive QA gives no answer, or the probability
 from which multi-label classification predicts a label."""
+ALL_FOLDS = 0
+"""Number of a fold: the trial trains on all examples and is not scored."""
 Scores = Mapping[str, Mapping[str, float | None]]
 """Split -> metric -> value; None for a value that is not finite."""
 _FIX = "remove it, and the trials run again."
@@ -58,7 +60,7 @@ class Trial:
     changes: Mapping[str, str | int | float | bool] = dataclasses.field(default_factory=dict)
     """Settings of a combination of the grid."""
     fold: int | None = None
-    """The fold that was scored, from 1; 0 for the model that was trained on all examples."""
+    """The fold that was scored, from 1, or `ALL_FOLDS`."""
     stopped_early: bool = False
     """The score on dev did not improve."""
     extended_at: tuple[int, ...] = ()
@@ -106,7 +108,7 @@ class Results:
     @property
     def scored_trials(self) -> list[Trial]:
         """The trials except that on all examples of a cross-validation."""
-        return [trial for trial in self.trials if trial.fold != 0]
+        return [trial for trial in self.trials if trial.fold != ALL_FOLDS]
 
     @property
     def best(self) -> Trial:
@@ -114,7 +116,7 @@ class Results:
 
         The main score on the first split decides.
         """
-        on_all = [trial for trial in self.trials if trial.fold == 0]
+        on_all = [trial for trial in self.trials if trial.fold == ALL_FOLDS]
         return on_all[0] if on_all else max(self.trials, key=self._score)
 
     @property
@@ -126,7 +128,7 @@ class Results:
     @property
     def threshold(self) -> float | None:
         """The best model's threshold, or the mean of the folds'; None if none was searched."""
-        if self.best.fold == 0:
+        if self.best.fold == ALL_FOLDS:
             return next(iter(self.summary().values())).get(THRESHOLD, {}).get("mean")
         return next(iter(self.best.scores.values())).get(THRESHOLD)
 
@@ -203,7 +205,7 @@ class Results:
         notes += [f"trial {number} was extended: its optimizer began again after step "
                   f"{', '.join(map(str, trial.extended_at))}"
                   for number, trial in enumerate(self.trials, start=1) if trial.extended_at]
-        if self.best.fold == 0:
+        if self.best.fold == ALL_FOLDS:
             notes.append("the models of the folds are not kept; the kept model learned from all "
                          "examples")
         if combinations[1:]:

@@ -14,14 +14,11 @@ from electra_tf.core.errors import UserError
 from electra_tf.core.settings import require
 from electra_tf.data.buckets import Row
 from electra_tf.finetuning import distillation
-from electra_tf.finetuning.results import Results, Trial, shown_changes
+from electra_tf.finetuning.results import ALL_FOLDS, Results, Trial, shown_changes
 from electra_tf.finetuning.run import FinetuningRun
 from electra_tf.tasks import files
 from electra_tf.tasks.kinds.base import Split
 from electra_tf.tasks.task import Example, Kind, Task
-
-ALL_FOLDS = 0
-"""Number of a fold: the trial trains on all examples and is not scored."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ def test_every_kind_has_its_own_form():
                 "1\tAda\tB-PER\t0.75\tO\n1\twrote\tO\t0.5\tO\n6\t.\tO\t1\t\n")),
             (Kind.QUESTION_ANSWERING, "json", ANSWERS, '{\n "q1": "Ünal",\n "q2": ""\n}\n')):
         texts = ("title", "gold")[:len(records[0].get("texts", "a"))]  # "gold" is a column of ours.
-        assert KINDS[kind].forms(spec_of("own", texts))[f".{suffix}"](records) == content
+        assert KINDS[kind].formatters(spec_of("own", texts))[f".{suffix}"](records) == content
 
 
 def test_an_output_that_cannot_be_written_is_found_first(tmp_path):
@@ -86,7 +86,7 @@ def test_predictions_in_parts_are_those_of_the_whole(monkeypatch, capsys, suffix
         encode=lambda part: Split(part, None, np.array([9] * len(part)), limit=8))
     predictor = types.SimpleNamespace(
         scored=lambda split, show: Scored(records=records(split.rows), scores={}))
-    form = {**KINDS[Kind.TAGGING].forms(run.spec), ".jsonl": json_lines}[suffix]
+    form = {**KINDS[Kind.TAGGING].formatters(run.spec), ".jsonl": json_lines}[suffix]
     monkeypatch.setattr(predict, "PART", 2)
     known = collections.Counter(label == "-" for label in labels)
     parts = list(predict._predicted(predictor, run, examples, known, form, suffix))

@@ -42,6 +42,7 @@ RowResults = Mapping[str, np.ndarray]
 """The objective's outputs for one row."""
 Record = Mapping[str, Any]
 """An example's prediction: "key", "prediction" and others; plain values, or a vector of NumPy."""
+Formatter = Callable[[Sequence[Record]], str | bytes]
 Outputs = Mapping[str, tf.Tensor]
 """Outputs of an exported model, by name."""
 
@@ -298,7 +299,7 @@ class TaskKind(abc.ABC):
                                 f"--task={spec.name}.")
         return self.objective_class(spec, config, given_weights(config.class_weights, spec))
 
-    def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[Record]], str | bytes]]:
+    def formatters(self, spec: TaskSpec) -> Mapping[str, Formatter]:
         """Returns file suffix -> function that formats predictions; the first is the default."""
         return {".jsonl": json_lines}
 

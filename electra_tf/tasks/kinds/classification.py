@@ -121,7 +121,7 @@ class TextKind(base.TaskKind):
                     results: Sequence[base.RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
         """Returns the predictions as parts of records, and as classes or numbers, [N]."""
 
-    def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str]]:
+    def formatters(self, spec: TaskSpec) -> Mapping[str, base.Formatter]:
         """Returns a table of keys, predictions, probabilities, true labels and texts."""
         columns = [f"text_{number}" if name in ("key", "prediction", "gold") else name
                    for number, name in enumerate(self.served_inputs(spec), start=1)]

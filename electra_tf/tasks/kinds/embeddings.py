@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -216,7 +216,7 @@ class SentenceEmbeddings(base.TaskKind):
         return base.Split(rows, score=lambda results, _: score(examples, rows, results),
                           lengths=lengths, limit=encoder.max_length, what="texts")
 
-    def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str | bytes]]:
+    def formatters(self, spec: TaskSpec) -> Mapping[str, base.Formatter]:
         """Returns JSON lines, and an array of NumPy with a row for each text."""
         return {".jsonl": base.json_lines, ".npy": _npy}
 

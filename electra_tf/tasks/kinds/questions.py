@@ -1,7 +1,7 @@
 """Extractive QA: the answer to a question is a span of a context, which may lack an answer."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -134,7 +134,7 @@ class QuestionAnswering(base.TaskKind):
                 f"--max_seq_length={config.max_seq_length}; it must be at most {max_length}.")
         return super().objective(spec, config)
 
-    def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str]]:
+    def formatters(self, spec: TaskSpec) -> Mapping[str, base.Formatter]:
         """Returns the format of SQuAD: a JSON object with an answer for each question's id."""
         return {".json": lambda records: json.dumps(
             {record["key"]: record["prediction"] for record in records},

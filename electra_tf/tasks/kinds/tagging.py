@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -146,7 +146,7 @@ class Tagging(base.TaskKind):
                             "task.tagging_loss_by_sentence.")
         return super().objective(spec, dataclasses.replace(config, hidden_layer=False))
 
-    def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str]]:
+    def formatters(self, spec: TaskSpec) -> Mapping[str, base.Formatter]:
         """Returns CoNLL columns of words and tags, and a table with a row for every word."""
         return {
             ".txt": lambda records: "".join("".join(

@@ -226,7 +226,7 @@ def test_labels_that_training_lacks_are_missed_unknown_sets_not_scored():
 
 def test_files_and_mistakes_show_sets():
     records = scored([("b",), ()]).records
-    assert KIND.forms(SPEC)[".tsv"](records) == (
+    assert KIND.formatters(SPEC)[".tsv"](records) == (
         "key\tprediction\tprobability of a\tprobability of b\tgold\ttext\n"
         '0\t["a"]\t0.5\t0.268941\t["b"]\tx\n1\t["a"]\t0.5\t0.268941\t[]\tx\n')
     assert [(record["gold"], record["prediction"], round(record["probability"], 2))
