@@ -219,8 +219,11 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         examples = [kind.example(loaded.spec, str(n), text) for n, text in enumerate(texts)]
         loaded = dataclasses.replace(loaded, unlabelled=kind.training_examples(examples, []))
     # The run, in a temporary directory by default.
-    temporary = tempfile.TemporaryDirectory(prefix="electra-") if model_dir is None else None
-    directory = storage.path(temporary.name if temporary else model_dir)
+    temporary = None
+    if model_dir is None:
+        temporary = tempfile.TemporaryDirectory(prefix="electra-")
+        model_dir = temporary.name
+    directory = storage.path(model_dir)
     run = finetuning_loop.prepare(config, loaded, initial.text, directory,
                                   teacher=None if teacher is None else storage.path(teacher))
     finetuning_loop.train(run, loaded, initial)
