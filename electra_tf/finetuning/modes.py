@@ -137,8 +137,7 @@ def _data(name: str, num_folds: int = 0) -> dict[str, Any]:
     if not (values.data_dir or values.train or values.dev) and name not in set(Kind):
         set_default("data_source", "tfds")
     return {"data_dir": storage.path(values.data_dir) if values.data_dir else None,
-            "user_files": _user_files(num_folds),
-            "from_tfds": values.data_source == "tfds"}
+            "user_files": _user_files(num_folds), "from_tfds": values.data_source == "tfds"}
 
 
 def _user_files(num_folds: int = 0) -> Files:

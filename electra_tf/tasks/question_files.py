@@ -1,11 +1,10 @@
 """Reads questions in SQuAD's JSON (Rajpurkar et al., 2016 and 2018) or MRQA's JSON lines.
 
 A list or lines of paragraphs, or of rows with one question as in Hugging Face's datasets, may take
-the place of SQuAD's articles.
-The first line of a file of the MRQA 2019 shared task (Fisch et al., 2019) is a header; every other
-line is a context with its questions. A question has the accepted answers and the spans where they
-were detected; a span includes its last character. MRQA's marks [TLE], [DOC] and [PAR] are read as
-text, as in Google's code.
+the place of SQuAD's articles. The first line of a file of the MRQA 2019 shared task (Fisch et al.,
+2019) is a header; every other line is a context with its questions. A question has the accepted
+answers and the spans where they were detected; a span includes its last character. MRQA's marks
+[TLE], [DOC] and [PAR] are read as text, as in Google's code.
 """
 
 import codecs
