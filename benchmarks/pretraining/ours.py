@@ -35,7 +35,8 @@ def build(config: PretrainingConfig,
     objective = objective_class(config.objective.name)(config, ObjectiveContext.placeholder(
         config.model.vocab_size, special, TrainedGenerator(generator, {
             path: np.zeros(shape, np.float32) for path, shape in shapes.items()})))
-    model = build_model(objective, config, strategy, seed=config.training.seed)
+    model = build_model(objective, config, strategy, seed=config.training.seed,
+                        cls_id=special.cls)
     return objective, build_state(config, model, strategy)
 
 

@@ -118,8 +118,9 @@ class ElectraEncoder(tf_keras.layers.Layer):
                 return hidden
             layers = self._encoder.all_layers(*tokens, rng)
             bias = self._encoder.mask(tokens.padding_mask, tf.float32)
+            rotation = self._encoder.rotation(tf.shape(tokens.ids)[1])
             blocks = self._encoder.encoder_layers if output_attentions else ()
-            attentions = tuple(block.attention.probabilities(inputs, bias)
+            attentions = tuple(block.attention.probabilities(inputs, bias, rotation)
                                for block, inputs in zip(blocks, layers, strict=False))
         vectors = tuple(tf.cast(layer, tf.float32) for layer in layers)
         vectors[-1]._keras_mask = tokens.padding_mask

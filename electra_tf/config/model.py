@@ -33,6 +33,15 @@ class Tying(enum.StrEnum):
     """One encoder with two output heads."""
 
 
+class Positions(enum.StrEnum):
+    """How an encoder knows the positions of its tokens."""
+
+    LEARNED = "learned"
+    """A table of vectors, added to the words', as in the paper."""
+    ROTARY = "rotary"
+    """Angles by which attention turns queries and keys (Su et al., 2021)."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EncoderConfig(Section, prefix="model."):
     """Shape of one Transformer encoder (defaults: the discriminator of ELECTRA-Small)."""
@@ -47,6 +56,12 @@ class EncoderConfig(Section, prefix="model."):
     intermediate_size: Annotated[int, Interval(gt=0, le=1 << 18)] = setting(
         1024, "Width of the feed-forward layer.")
     max_position_embeddings: Width = setting(512, "Maximum tokens of an example.")
+    positions: Positions = setting(Positions.LEARNED, """How tokens know their positions: learned is
+        the paper's table of vectors; with rotary, attention turns queries and keys by angles (Su et
+        al., 2021), as in RoFormer.""")
+    rotary_base: Annotated[float, Interval(gt=1, le=1e9)] = setting(10_000.0, """Base of rotary
+        angles: pair j of a head's D dimensions turns by base^(-2j / D) radians from one token to
+        the next.""")
     type_vocab_size: Few = setting(2, """Number of segments (token types) that the embeddings
         distinguish.""")
     hidden_dropout: Probability = setting(0.1, """Dropout rate of embeddings, attention outputs and
@@ -60,13 +75,18 @@ class EncoderConfig(Section, prefix="model."):
         super().__post_init__()
         require(self.hidden_size % self.num_heads == 0, "model.hidden_size",
                 f"a multiple of model.num_heads={self.num_heads}", self.hidden_size)
+        head_size = self.hidden_size // self.num_heads
+        require(self.positions == Positions.LEARNED or head_size % 2 == 0,
+                "model.hidden_size / model.num_heads", "even for model.positions=rotary", head_size)
         require(self.parameters <= MAX_PARAMETERS, "the model",
                 f"one of at most {MAX_PARAMETERS:,} parameters", self.parameters)
 
     @property
     def parameters(self) -> int:
         """Number of weights in embeddings and layers, without heads and biases."""
-        tables = self.vocab_size + self.max_position_embeddings + self.type_vocab_size
+        tables = self.vocab_size + self.type_vocab_size
+        if self.positions == Positions.LEARNED:
+            tables += self.max_position_embeddings
         layer = self.hidden_size * (4 * self.hidden_size + 2 * self.intermediate_size)
         return (tables * self.embedding_size + self.embedding_size * self.hidden_size
                 + self.num_layers * layer)
@@ -125,12 +145,12 @@ class InitializationConfig(Section, prefix="initialization."):
     layers: Few = setting(1, "Number of lowest layers with previous-token and next-token heads.")
     position_share: Annotated[float, Interval(gt=0, le=0.5)] = setting(
         0.25, """Fraction of embedding dimensions for positions only; word embeddings begin with 0
-        there.""")
+        there. Rotary positions have none.""")
     position_amplitude: Gain = setting(1.0, """Amplitude of the sine waves of position embeddings,
         relative to `model.initializer_range`.""")
     attention_gain: Gain = setting(2.0, """Sharpness of previous-token and next-token heads. They
         give the adjacent token a logit of gain^2 * sqrt(head size) / 2, which is 16 for the gain 2
-        and 64 dimensions.""")
+        and 64 dimensions; with rotary positions, one that exceeds its neighbours' by the gain.""")
     longest_wavelength: Annotated[float, Interval(ge=4, le=1_000_000)] = setting(
         64.0, """Longest wavelength of the position embeddings, in tokens. The shortest is 2.1
         tokens.""")

@@ -226,9 +226,13 @@ def _encode(graph: _Graph, encoder: Encoder, *, first_only: bool = False) -> str
     embeddings, project = encoder.embeddings, encoder.embeddings_project
     # Words + the first L positions + segments, [B, L, E]; layer norm, and projection to H.
     length = graph.op("Shape", ids, start=1, end=2)
-    positions = graph.op("Slice", graph.constant(embeddings.positions.table),
-                         graph.constant([0], np.int64), length)
-    x = graph.op("Add", graph.lookup(embeddings.words.table, ids), positions)
+
+    def first_rows(table: Any) -> str:
+        return graph.op("Slice", graph.constant(table), graph.constant([0], np.int64), length)
+
+    x = graph.lookup(embeddings.words.table, ids)
+    if embeddings.positions is not None:
+        x = graph.op("Add", x, first_rows(embeddings.positions.table))
     segments = graph.op("Gather", graph.constant(embeddings.segments.table), segment_ids)
     x = graph.norm(graph.op("Add", x, segments), embeddings.norm)
     if project is not None:
@@ -237,15 +241,21 @@ def _encode(graph: _Graph, encoder: Encoder, *, first_only: bool = False) -> str
     padding = graph.op("Sub", graph.constant(1.0), graph.op("Cast", mask, to=TensorProto.FLOAT))
     bias = graph.op("Unsqueeze", graph.op("Mul", padding, graph.constant(MASKED_SCORE)),
                     graph.constant([1, 2], np.int64))
+    rotation = encoder.rotation(encoder.config.max_position_embeddings)
+    angles = None if rotation is None else [first_rows(table) for table in rotation]
     # The layers; the last one computes [CLS] alone if the head reads nothing else.
     for layer in encoder.encoder_layers:
-        x = _run_layer(graph, layer, x, bias,
+        x = _run_layer(graph, layer, x, bias, angles,
                        first_only=first_only and layer is encoder.encoder_layers[-1])
     return x
 
 
-def _run_layer(graph: _Graph, layer: EncoderLayer, x: str, bias: str, *, first_only: bool) -> str:
-    """Adds attention and feed-forward network; returns [B, L, H], with `first_only` [B, H]."""
+def _run_layer(graph: _Graph, layer: EncoderLayer, x: str, bias: str, angles: list[str] | None,
+               *, first_only: bool) -> str:
+    """Adds attention and feed-forward network; returns [B, L, H], with `first_only` [B, H].
+
+    `angles` are cosines and sines [L, D] of rotary positions.
+    """
     # W and b of queries, keys and values; those of queries are divided by sqrt(D).
     attention = layer.attention
     hidden, heads = attention.query.kernel.shape[0], attention.num_heads
@@ -262,10 +272,20 @@ def _run_layer(graph: _Graph, layer: EncoderLayer, x: str, bias: str, *, first_o
     def split_heads(x: str, order: list[int]) -> str:
         return graph.op("Transpose", graph.reshape(x, [0, -1, heads, hidden // heads]), perm=order)
 
+    def rotate(x: str, cosines: str, sines: str) -> str:
+        halves = graph.op("Split", x, outputs=2, axis=-1, num_outputs=2)
+        swapped = graph.op("Concat", *reversed(halves), axis=-1)
+        return graph.op("Add", graph.op("Mul", x, cosines), graph.op("Mul", swapped, sines))
+
     # softmax(Q K^T / sqrt(D) + bias) V per head, of all tokens or of [CLS] alone.
     query, key, value = (project(graph.first(x, [0]), parts[0]) + project(x, *parts[1:])
                          if first_only else project(x, *parts))
-    scores = graph.op("MatMul", split_heads(query, [0, 2, 1, 3]), split_heads(key, [0, 2, 3, 1]))
+    query, key = (split_heads(part, [0, 2, 1, 3]) for part in (query, key))
+    if angles is not None:
+        one = [graph.op("Slice", table, graph.constant([0], np.int64),
+                        graph.constant([1], np.int64)) for table in angles]
+        query, key = rotate(query, *(one if first_only else angles)), rotate(key, *angles)
+    scores = graph.op("MatMul", query, graph.op("Transpose", key, perm=[0, 1, 3, 2]))
     weights = graph.op("Softmax", graph.op("Add", scores, bias), axis=-1)
     attended = graph.op("MatMul", weights, split_heads(value, [0, 2, 1, 3]))
     attended = graph.reshape(graph.op("Transpose", attended, perm=[0, 2, 1, 3]),

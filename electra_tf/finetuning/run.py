@@ -130,7 +130,8 @@ class FinetuningRun:
         The head's are kept too if it `fits_head`. A seed decides all others. `UserError` for
         weights of another shape.
         """
-        model = build_model(self.objective, self.config, self.strategy, seed=seed)
+        model = build_model(self.objective, self.config, self.strategy, seed=seed,
+                            cls_id=self.text.vocabulary.cls_id)
         encoder, layers = model.encoder, self.config.training.freeze_layers
         encoder.trainable = layers != -1
         frozen = (encoder.embeddings, encoder.embeddings_project, *encoder.encoder_layers[:layers])

@@ -16,13 +16,13 @@ from safetensors.numpy import save
 
 from electra_tf.checkpoints.weights import Weights, require_exactly
 from electra_tf.config.finetuning import LongTexts
-from electra_tf.config.model import EncoderConfig, ModelConfig
+from electra_tf.config.model import EncoderConfig, ModelConfig, Positions, Tying
 from electra_tf.core import hub, strict_json
 from electra_tf.core.atomic_file import make_directory, write_atomically, write_json
 from electra_tf.core.command_line import command
 from electra_tf.core.errors import UserError, note, note_once
 from electra_tf.core.storage import MIB, Path
-from electra_tf.formats import hugging_face_heads, sentence_transformers
+from electra_tf.formats import hugging_face_heads, roformer, sentence_transformers
 from electra_tf.formats.hugging_face_heads import Config
 from electra_tf.formats.hugging_face_tokenizer import (
     CONFIG_FILE,
@@ -100,17 +100,23 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
         text = dataclasses.replace(text, normalization=dataclasses.replace(
             text.normalization, lower_case=True))
 
-    # The encoder, and a discriminator's head; others are left in `others`.
-    architecture = config.architecture or _infer_architecture(tensors)
-    task, settings = None, {}
+    # The encoder, and the head of a discriminator or of a RoFormer's masked language model; others
+    # are left in `others`.
+    architecture = roformer.electra_class(config.architecture) or _infer_architecture(tensors)
+    task, settings, objective = None, {}, Checkpoint.objective
     is_discriminator = architecture == ARCHITECTURES[DISCRIMINATOR]
+    is_rotary = model.positions == Positions.ROTARY
     encoder = model.discriminator
-    model, weights, others = _convert(tensors, model, (
-        discriminator(encoder).weights if is_discriminator else full_encoder(encoder)),
-        text, directory)
+    shapes = discriminator(encoder).weights if is_discriminator else full_encoder(encoder)
+    if is_rotary and architecture == ARCHITECTURES[GENERATOR] and not encoder_only:
+        shapes, objective = language_model("generator", encoder, shapes).weights, "mlm"
+        _drop_output_table(tensors, config, directory)
+        model = dataclasses.replace(model, tying=Tying.EVERYTHING, generator_width=1.0)
+    model, weights, others = _convert(tensors, model, shapes, text, directory)
 
-    # The generator, or the head of a task.
-    if is_discriminator:
+    # The generator, or the head of a task. RoFormer has no class of discriminators.
+    if is_discriminator or objective == "mlm" or (
+            is_rotary and directory.name == DISCRIMINATOR and architecture in _ENCODERS):
         if not encoder_only and (generator_directory / CONFIG_FILE).exists():
             model, weights = _read_generator(generator_directory, model, weights, text)
     elif with_task and architecture in hugging_face_heads.ARCHITECTURES | _BERT_HEADS.keys():
@@ -137,7 +143,8 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
     # Whatever is left has no place in this program's model.
     note_unused(others, str(weights_file(directory)))
     checkpoint = Checkpoint(source=str(path), config=model, text=text, weights=weights,
-                            pooling=pooling, task=task, task_settings=settings)
+                            pooling=pooling, task=task, task_settings=settings,
+                            objective=objective)
     if task is None:
         require_networks(checkpoint)
     return checkpoint
@@ -162,7 +169,7 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
                     text: TextSettings) -> tuple[ModelConfig, Weights]:
     """Returns the shape of a discriminator and of its generator, and the weights of both."""
     config, shape, tensors = _read_network(directory)
-    if config.architecture not in ("", ARCHITECTURES[GENERATOR]):
+    if roformer.electra_class(config.architecture) not in ("", ARCHITECTURES[GENERATOR]):
         raise UserError(f"{directory / CONFIG_FILE}: the architecture is {config.architecture}; "
                         f"{ARCHITECTURES[GENERATOR]} is expected.")
     # Both networks must read the same ids, and score words by the word embeddings.
@@ -170,13 +177,7 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
     if read_text(directory) != text:
         raise UserError(f"{directory} reads text in another way than its {DISCRIMINATOR} "
                         "(vocabulary, lower case or accents); use networks of one training.")
-    words = f"{_prefix(tensors)}embeddings.word_embeddings.weight"
-    default = tensors.get(words) if config.tie_word_embeddings else None
-    if not np.array_equal(tensors.pop(_OUTPUT_TABLE, default), tensors.get(words)):
-        raise UserError(f"{weights_file(directory)}: {_OUTPUT_TABLE} is not {words}, and "
-                        "generators with an output matrix of their own (tie_word_embeddings: "
-                        "false) are not supported. For the discriminator alone, name its own "
-                        "directory.")
+    _drop_output_table(tensors, config, directory)
     # The generator's weights, without embeddings that equal the discriminator's.
     _, generator, others = _convert(tensors, shape, language_model(
         "generator", encoder, full_encoder(encoder)).weights, text, directory)
@@ -184,6 +185,17 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
     weights = join_networks(weights, generator, str(directory))
     return infer_generator(
         model, weights, str(directory), encoder.num_heads), weights
+
+
+def _drop_output_table(tensors: dict[str, np.ndarray], config: Config, directory: Path) -> None:
+    """Removes a masked language model's output matrix; `UserError` if it isn't the word table."""
+    words = f"{_prefix(tensors)}embeddings.word_embeddings.weight"
+    default = tensors.get(words) if config.tie_word_embeddings else None
+    if not np.array_equal(tensors.pop(_OUTPUT_TABLE, default), tensors.get(words)):
+        raise UserError(f"{weights_file(directory)}: {_OUTPUT_TABLE} is not {words}, and "
+                        "generators with an output matrix of their own (tie_word_embeddings: "
+                        "false) are not supported. For the discriminator alone, name its own "
+                        "directory.")
 
 
 def _fetch(path: Path, *, with_generator: bool) -> tuple[Path, Path]:
@@ -268,11 +280,14 @@ def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, 
     # PyTorch's kernels are [out, in].
     make_directory(directory)
     tensors = {_pytorch_name(name): value.T if name.endswith("/kernel") else value
-               for name, value in weights.items()}
+               for name, value in weights.items()} | head
+    entries = {**entries, **encoder_entries(encoder, text)}
+    if encoder.positions == Positions.ROTARY:
+        tensors, entries = roformer.to_roformer(tensors, encoder), roformer.entries(entries)
     write_atomically(directory / WEIGHTS_FILE, save(
-        {name: np.ascontiguousarray(value) for name, value in {**tensors, **head}.items()},
+        {name: np.ascontiguousarray(value) for name, value in tensors.items()},
         metadata={"format": "pt"}))
-    write_json(directory / CONFIG_FILE, {**entries, **encoder_entries(encoder, text)})
+    write_json(directory / CONFIG_FILE, entries)
     write_text(text, directory, max_length or encoder.max_position_embeddings)
 
 
@@ -288,7 +303,10 @@ def _read_network(directory: Path) -> tuple[Config, ModelConfig, dict[str, np.nd
     weights_file(directory)
     read_config(directory)  # Its mistakes are reported before the weights are read.
     tensors = read_weights(directory)
-    return *read_config(directory, tensors), tensors
+    config, model = read_config(directory, tensors)
+    if model.positions == Positions.ROTARY:
+        tensors = roformer.to_electra(tensors, model.num_heads, str(weights_file(directory)))
+    return config, model, tensors
 
 
 def read_config(directory: Path, tensors: Collection[str] = ()) -> tuple[Config, ModelConfig]:
@@ -306,8 +324,10 @@ def read_config(directory: Path, tensors: Collection[str] = ()) -> tuple[Config,
     model_type = config.model_type or ("electra" if is_electra else "bert")
     if tensors and config.model_type is None:
         note_once(f"{path} has no model_type; the weights are those of {model_type!r}.")
-    if model_type == "bert":
+    if model_type == "bert" or (model_type == "roformer" and config.embedding_size is None):
         settings["embedding_size"] = config.hidden_size
+    if model_type == "roformer":
+        settings |= {"positions": Positions.ROTARY, "rotary_base": roformer.BASE}
     try:
         return config, ModelConfig(**settings)
     except UserError as error:

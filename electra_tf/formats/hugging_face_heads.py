@@ -65,10 +65,11 @@ class Config:
 
     __pydantic_config__ = strict_json.OPEN
 
-    model_type: Literal["electra", "bert"] | None = None
+    model_type: Literal["electra", "bert", "roformer"] | None = None
     hidden_act: Literal["gelu"] = "gelu"
     layer_norm_eps: Annotated[float, Interval(ge=1e-12, le=1e-12)] = 1e-12
     position_embedding_type: Literal["absolute"] = "absolute"
+    rotary_value: Literal[False] = False
     is_decoder: Literal[False] = False
     add_cross_attention: Literal[False] = False
     vocab_size: int

@@ -68,6 +68,7 @@ class _TokenizerConfig:
 
     __pydantic_config__ = strict_json.OPEN
 
+    model_type: str | None = None
     tokenizer_class: str | None = None
     do_lower_case: bool | None = None
     strip_accents: bool | None = None
@@ -171,7 +172,7 @@ def _read_config(directory: Path) -> _TokenizerConfig:
     entries: dict[str, Any] = {}
     if (directory / CONFIG_FILE).exists():
         config = _read(directory / CONFIG_FILE, _TokenizerConfig)
-        entries["tokenizer_class"] = config.tokenizer_class
+        entries |= {"tokenizer_class": config.tokenizer_class, "model_type": config.model_type}
     for path in (directory / SPECIAL_FILE, directory / SETTINGS_FILE):
         if not path.exists():
             continue
@@ -189,6 +190,9 @@ def _read_config(directory: Path) -> _TokenizerConfig:
                     f"same, write {json.dumps(expected)} there{also}.")
     # The class: BERT's, or one that reads tokenizer.json alone.
     config = _TokenizerConfig(**entries)
+    if config.model_type == "roformer" and config.tokenizer_class is None:
+        raise UserError(f"{directory / SETTINGS_FILE} has no tokenizer_class; RoFormer's own cuts "
+                        "Chinese words with jieba, which this program does not do.")
     if config.tokenizer_class not in (None, *_BERT_CLASSES, *_LIBRARY_CLASSES):
         raise UserError(f"{directory / SETTINGS_FILE}: tokenizer_class "
                         f"{shown(config.tokenizer_class)} makes other words and ids of a text "

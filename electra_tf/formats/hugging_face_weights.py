@@ -31,7 +31,7 @@ ADAPTER_FILE = "adapter_config.json"
 _MAX_WEIGHT_BYTES = 16 << 30  # Read into memory; the file of ELECTRA-Large has 1.3 GB.
 _TYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16,
           "BF16": tf.bfloat16.as_numpy_dtype, "I64": np.int64}
-_POSITIONS = "embeddings.position_embeddings.weight"
+_SEGMENTS = "embeddings.token_type_embeddings.weight"
 """End of the name of a weight that every encoder has."""
 
 
@@ -100,9 +100,9 @@ def _parts(source: Path) -> list[Path]:
 
 def _common_prefix(names: list[str], source: Path) -> str:
     """Returns what precedes an encoder's own names or "electra." and "bert."; a note says so."""
-    # Each encoder has one table of positions, whose name begins with the prefix.
-    prefixes = {re.sub(r"\b(electra|bert)\.$", "", name.removesuffix(_POSITIONS))
-                for name in names if name.endswith(_POSITIONS)}
+    # Each encoder has one table of segments, whose name begins with the prefix.
+    prefixes = {re.sub(r"\b(electra|bert|roformer)\.$", "", name.removesuffix(_SEGMENTS))
+                for name in names if name.endswith(_SEGMENTS)}
     if "" in prefixes or not prefixes:
         return ""
     if len(prefixes) > 1:

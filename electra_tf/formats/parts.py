@@ -8,7 +8,7 @@ import numpy as np
 
 from electra_tf.checkpoints.checkpoint_files import first_five
 from electra_tf.checkpoints.weights import ENCODER, Weights, assign_parts, require_exactly
-from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.config.model import EncoderConfig, ModelConfig, Positions, Tying
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.core.errors import UserError, note_once
 from electra_tf.formats.pretrained import GENERATOR_BIAS, Checkpoint
@@ -63,7 +63,10 @@ def require_networks(checkpoint: Checkpoint) -> None:
 
 
 def require_pretrained(checkpoint: Checkpoint) -> None:
-    """Raises `UserError` for a model that formats without a task's head cannot hold."""
+    """Raises `UserError` for a model that formats with the paper's networks alone cannot hold."""
+    if checkpoint.config.positions != Positions.LEARNED:
+        raise UserError(f"{checkpoint.source} has model.positions={checkpoint.config.positions}; "
+                        "this format has tables of positions alone. Use --to=hugging_face or run.")
     if checkpoint.task is not None:
         raise UserError(f"{checkpoint.source} is a fine-tuned model; this format holds only "
                         "pre-trained networks.")
@@ -104,7 +107,7 @@ def infer_generator(model: ModelConfig, weights: Weights, source: str,
         return dataclasses.replace(model, tying=Tying.EVERYTHING, generator_width=1.0)
     # The embeddings that the generator has tell which ones it shares; a bias [H] tells its width.
     tying = (Tying.NONE if "generator/embeddings/word_embeddings" in weights else
-             Tying.TOKEN_EMBEDDINGS if "generator/embeddings/position_embeddings" in weights else
+             Tying.TOKEN_EMBEDDINGS if "generator/embeddings/token_type_embeddings" in weights else
              Tying.ALL_EMBEDDINGS)
     num_layers = sum(query.format(index) in weights for index in range(1000))
     model = dataclasses.replace(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.model import EncoderConfig
+from electra_tf.config.model import EncoderConfig, Positions
 from electra_tf.modeling import parameter_shapes
 from electra_tf.modeling.fused import (
     attend,
@@ -28,6 +28,7 @@ from electra_tf.modeling.layers import (
 )
 from electra_tf.modeling.parameter_shapes import ENCODER
 from electra_tf.modeling.rng import Rng, Streams, dropout_keys
+from electra_tf.modeling.rotary import Rotation, rotation
 
 MASKED_SCORE = -10000.0
 """Bias of the score of a padding key, the reference implementation's constant."""
@@ -43,6 +44,8 @@ def attention_bias(padding_mask: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 class Embeddings(tf_keras.layers.Layer):
     """The sum of word, position and segment vectors, then layer norm and dropout.
 
+    Rotary positions have no table; the layers' attention turns queries and keys instead.
+
     The generator and the discriminator share the whole layer or, with only the token embeddings
     tied, one `EmbeddingTable` of words (ELECTRA, section 3.2).
     """
@@ -56,7 +59,8 @@ class Embeddings(tf_keras.layers.Layer):
                               config.initializer_range)
         self.words = words or layers.table(f"{path}/word_embeddings")
         self.segments = layers.table(f"{path}/token_type_embeddings")
-        self.positions = layers.table(f"{path}/position_embeddings")
+        self.positions = (layers.table(f"{path}/position_embeddings")
+                          if config.positions == Positions.LEARNED else None)
         self.norm = layers.norm(f"{path}/LayerNorm")
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, rng: Rng | None) -> tf.Tensor:
@@ -67,8 +71,10 @@ class Embeddings(tf_keras.layers.Layer):
         length = dimensions(ids)[1]
         # The gradient of a matmul sums rows without the scatter that a lookup's needs.
         segments = tf.one_hot(segment_ids, self.segments.table.shape[0], dtype=tf.float32)
-        vectors = (self.words(ids) + self.positions.table[:length]
-                   + tf.linalg.matmul(segments, self.segments.table))
+        vectors = self.words(ids)
+        if self.positions is not None:
+            vectors += self.positions.table[:length]
+        vectors += tf.linalg.matmul(segments, self.segments.table)
         keys = dropout_keys(rng, self.name, dimensions(ids)[0])
         return dropout(self.norm(vectors), self.dropout_rate, keys)
 
@@ -89,10 +95,12 @@ class SelfAttention(tf_keras.layers.Layer):
         scale = tf.cast((kernel.shape[0] // self.num_heads)**-0.5, kernel.dtype)
         return [(kernel * scale, bias * scale), self.key.parameters(), self.value.parameters()]
 
-    def probabilities(self, x: tf.Tensor, mask_bias: tf.Tensor) -> tf.Tensor:
+    def probabilities(self, x: tf.Tensor, mask_bias: tf.Tensor,
+                      rotation: Rotation | None = None) -> tf.Tensor:
         """Returns the attention weights before dropout, float32 [B, A, L, L]."""
         # softmax(Q K^T / sqrt(D) + mask), in float32 also where training computes in bfloat16.
-        query, key = _project(tf.cast(x, tf.float32), self.parameters()[:2], self.num_heads)
+        query, key = _project(tf.cast(x, tf.float32), self.parameters()[:2], self.num_heads,
+                              rotation, rotated=2)
         return tf.nn.softmax(tf.matmul(query, key, transpose_b=True) + tf.cast(mask_bias,
                                                                                tf.float32))
 
@@ -113,11 +121,11 @@ class EncoderLayer(tf_keras.layers.Layer):
         self.output_norm = layers.norm(f"{path}/output/LayerNorm")
 
     def call(self, x: tf.Tensor, mask_bias: tf.Tensor, rng: Rng | None,
-             positions: int | None = None) -> tf.Tensor:
+             positions: int | None = None, rotation: Rotation | None = None) -> tf.Tensor:
         """Maps [B, L, H] to [B, L, H], or to [B, positions, H] if only the first positions attend.
 
         `mask_bias` [B, 1, 1, L] or [B, 1, L, L] is added to the scores. `rng` is for dropout,
-        None outside of training.
+        None outside of training. `rotation` has the angles of L rotary positions.
         """
         attention, config = self.attention, self.config
         weights = LayerWeights(*attention.parameters(), *(part.parameters() for part in (
@@ -126,7 +134,7 @@ class EncoderLayer(tf_keras.layers.Layer):
         streams = None if rng is None else rng.streams(
             attention.name, f"{self.name}/attention", f"{self.name}/output")
         return run_layer(x, mask_bias, weights, streams, config.num_heads, config.attention_dropout,
-                         config.hidden_dropout, positions)
+                         config.hidden_dropout, positions, rotation)
 
 
 class LayerWeights(NamedTuple):
@@ -148,7 +156,7 @@ class LayerWeights(NamedTuple):
 @traced_once
 def run_layer(x: tf.Tensor, mask_bias: tf.Tensor, weights: LayerWeights, streams: Streams | None,
               num_heads: int, attention_dropout: float, hidden_dropout: float,
-              positions: int | None) -> tf.Tensor:
+              positions: int | None, rotation: Rotation | None) -> tf.Tensor:
     """Computes an `EncoderLayer`, as a function of its weights: one graph for all layers.
 
     `streams` are those of dropout in attention, after it and at the end; the other arguments are
@@ -159,10 +167,11 @@ def run_layer(x: tf.Tensor, mask_bias: tf.Tensor, weights: LayerWeights, streams
 
     # softmax(Q K^T / sqrt(D)) V per head, D = H / A (Vaswani et al., 2017, section 3.2).
     if positions is None:
-        query, key, value = _project(x, weights[:3], num_heads)
+        query, key, value = _project(x, weights[:3], num_heads, rotation, rotated=2)
     else:
-        (query,) = _project(x[:, :positions], weights[:1], num_heads)
-        key, value = _project(x, weights[1:3], num_heads)
+        first = None if rotation is None else rotation.first(positions)
+        (query,) = _project(x[:, :positions], weights[:1], num_heads, first, rotated=1)
+        key, value = _project(x, weights[1:3], num_heads, rotation, rotated=1)
         x = x[:, :positions]
     scores = tf.matmul(query, key, transpose_b=True)  # [B, A, Q, L], Q queries of each head.
     heads = tf.transpose(attend(scores, mask_bias, value, attention_dropout, keys[0]), [0, 2, 1, 3])
@@ -180,8 +189,11 @@ def run_layer(x: tf.Tensor, mask_bias: tf.Tensor, weights: LayerWeights, streams
     return residual_norm(x, branch, bias, *weights.output_norm, hidden_dropout, keys[2])
 
 
-def _project(x: tf.Tensor, projections: Sequence[Pair], num_heads: int) -> list[tf.Tensor]:
+def _project(x: tf.Tensor, projections: Sequence[Pair], num_heads: int,
+             rotation: Rotation | None, *, rotated: int) -> list[tf.Tensor]:
     """Maps [B, L, H] to queries, keys or values, [B, A, L, D] for each of the projections.
+
+    Rotary positions turn the first `rotated` of them.
 
     They come from one matmul, transposed so that each is contiguous. The split and its gradient
     then copy no data.
@@ -190,7 +202,7 @@ def _project(x: tf.Tensor, projections: Sequence[Pair], num_heads: int) -> list[
     kernels, biases = zip(*projections, strict=True)
     joint = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), tf.concat(kernels, axis=1))
     return tf.unstack(split_heads(joint, tf.concat(biases, axis=0), len(projections), num_heads,
-                                  dimensions(x)[1]))
+                                  dimensions(x)[1], rotation, rotated))
 
 
 class Encoder(tf_keras.layers.Layer):
@@ -213,6 +225,14 @@ class Encoder(tf_keras.layers.Layer):
         self.embeddings_project = None if size is None else Dense(project, *size, options)
         self.encoder_layers = [EncoderLayer(f"{path}/encoder/layer_{index}", config, options)
                                for index in range(config.num_layers)]
+
+    def rotation(self, length: int | tf.Tensor) -> Rotation | None:
+        """Returns the angles of the first positions; None for learned positions."""
+        config = self.config
+        if config.positions == Positions.LEARNED:
+            return None
+        return rotation(config.max_position_embeddings, config.hidden_size // config.num_heads,
+                        config.rotary_base).first(length)
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
              rng: Rng | None = None, positions: int | None = None) -> tf.Tensor:
@@ -241,9 +261,10 @@ class Encoder(tf_keras.layers.Layer):
         # Every layer reads the output of the one below it.
         outputs = [x]
         mask_bias = self.mask(padding_mask, x.dtype)
+        angles = self.rotation(dimensions(ids)[1])
         for layer in self.encoder_layers:
             run = functools.partial(
-                layer, mask_bias=mask_bias, rng=rng,
+                layer, mask_bias=mask_bias, rng=rng, rotation=angles,
                 positions=positions if layer is self.encoder_layers[-1] else None)
             if self.recompute and rng is not None:
                 run = tf.recompute_grad(run)

@@ -17,6 +17,7 @@ import tensorflow as tf
 from electra_tf.modeling.encoder import MASKED_SCORE, Encoder, EncoderLayer
 from electra_tf.modeling.fused import LAYER_NORM_EPSILON
 from electra_tf.modeling.layers import LayerNorm
+from electra_tf.modeling.rotary import Rotation, rotate
 
 _CHUNK_TOKENS = 4096
 """Positions of a chunk, padding included: 8 rows of 512 or 128 rows of 32. Larger chunks are not
@@ -26,8 +27,12 @@ faster. The attention scores of 12 heads take 0.1 GB."""
 class _TokenPositions:
     """Indices that map the T valid tokens of a batch to its rows and back."""
 
-    def __init__(self, padding_mask: tf.Tensor, dtype: tf.DType, heads: int):
-        """Computes the indices for bool [B, L] with a token in every row, and a share's heads."""
+    def __init__(self, padding_mask: tf.Tensor, dtype: tf.DType, heads: int,
+                 rotation: Callable[[tf.Tensor], Rotation | None]):
+        """Computes the indices for bool [B, L] with a token in every row, and a share's heads.
+
+        `rotation` returns the angles of L rotary positions, or None.
+        """
         batch_size, length = self.size = tf.unstack(tf.shape(padding_mask))
         flat = tf.reshape(padding_mask, [-1])
         # int32 [T]: index of every token among all B * L positions, and within its row.
@@ -44,6 +49,9 @@ class _TokenPositions:
         # int32 [T, heads]: index of every token's part of each head among [B, heads, L].
         row_offsets = tf.expand_dims((self.rows - self.columns) * heads + self.columns, axis=1)
         self.attended = row_offsets + tf.range(heads) * length
+        # [L, D] each, by which queries and keys are turned.
+        angles = rotation(length)
+        self.angles = None if angles is None else [tf.cast(table, dtype) for table in angles]
 
 
 class InferenceEncoder(tf.Module):
@@ -61,8 +69,11 @@ class InferenceEncoder(tf.Module):
         self.config, self.dtype = encoder.config, dtype
         self._tensor_parallel = tensor_parallel
         embeddings, project = encoder.embeddings, encoder.embeddings_project
-        self._words, self._positions, self._segments = (_weight(part.table, dtype) for part in (
-            embeddings.words, embeddings.positions, embeddings.segments))
+        self._words, self._segments = (
+            _weight(part.table, dtype) for part in (embeddings.words, embeddings.segments))
+        self._positions = (None if embeddings.positions is None
+                           else _weight(embeddings.positions.table, dtype))
+        self._rotation = encoder.rotation
         self._norm = _Norm(embeddings.norm, dtype)
         self._project = None if project is None else _Affine(project.kernel, project.bias, dtype)
         self._layers = [_Layer(layer, dtype, tensor_parallel) for layer in encoder.encoder_layers]
@@ -90,17 +101,20 @@ class InferenceEncoder(tf.Module):
         """Returns the vectors [T, H] of the tokens or [B, H] of every row's first, and indices."""
         # Indices of the T valid tokens among the B * L positions; all layers use them.
         positions = _TokenPositions(
-            padding_mask, self.dtype, self.config.num_heads // self._tensor_parallel)
+            padding_mask, self.dtype, self.config.num_heads // self._tensor_parallel,
+            self._rotation)
 
-        # The sum of the three tables' vectors in float32, [T, E], then the layer norm.
+        # The sum of the tables' vectors in float32, [T, E], then the layer norm.
         def look_up(table: tf.Variable, indices: tf.Tensor) -> tf.Tensor:
             return tf.cast(tf.gather(table, indices), tf.float32)
 
         def gather_tokens(values: tf.Tensor) -> tf.Tensor:
             return tf.gather(tf.reshape(values, [-1]), positions.rows)
 
-        x = (look_up(self._words, gather_tokens(ids)) + look_up(self._positions, positions.columns)
-             + look_up(self._segments, gather_tokens(segment_ids)))
+        x = look_up(self._words, gather_tokens(ids))
+        if self._positions is not None:
+            x += look_up(self._positions, positions.columns)
+        x += look_up(self._segments, gather_tokens(segment_ids))
         x = self._norm(tf.cast(x, self.dtype))
         if self._project is not None:
             x = self._project(x)
@@ -162,6 +176,8 @@ class _Share(tf.Module):
         # [T, 3 * heads * D], gathered by rows of the batch, with padding, for each head.
         vectors = tf.reshape(self._project(x), [-1, self._head_size])
         query, key, value = tf.unstack(tf.gather(vectors, positions.projected))  # [B, heads, L, D].
+        if positions.angles is not None:
+            query, key = (rotate(part, *positions.angles) for part in (query, key))
         if first_only:
             query = query[:, :, :1]
 

@@ -9,23 +9,34 @@ is largest at q = p + s. The last heads of the first layer may compare words ins
 
 import numpy as np
 
-from electra_tf.config.model import InitializationConfig
+from electra_tf.config.model import InitializationConfig, Positions
 from electra_tf.modeling.encoder import Embeddings, Encoder, EncoderLayer
 from electra_tf.modeling.layers import Dense
 from electra_tf.modeling.parameter_shapes import ENCODER
+from electra_tf.modeling.rotary import frequencies
 
 OFFSETS = (-1, 1, -2, 2, -3, 3, -4, 4)
 """Offsets in tokens that the heads attend to, from the first head on."""
 _AT_ITSELF, _AT_CLS = 0.5, 0.8
 """Fractions of a match's logit that are subtracted at the token itself and added at [CLS]."""
 
+_SLOW, _CONSTANT, _FAST = 0.03, 0.01, 0.1
+"""Radians per token from which on rotary pairs distinguish offsets; up to which they compare words;
+from which on they recognize the token itself."""
 
-def initialize(model, config: InitializationConfig) -> None:
-    """Initializes all trained encoders of a new Keras model, in its strategy's scope."""
+
+def initialize(model, config: InitializationConfig, cls_id: int) -> None:
+    """Initializes all trained encoders of a new Keras model, in its strategy's scope.
+
+    `cls_id` is the id of [CLS], to which tokens without a duplicate attend.
+    """
     if config.scheme == "adjacent":
         for part in model.submodules:
             if isinstance(part, Encoder) and part.trainable:
-                _initialize_heads(part, config)
+                if part.config.positions == Positions.ROTARY:
+                    _initialize_rotary_heads(part, config, cls_id)
+                else:
+                    _initialize_heads(part, config)
 
 
 def _initialize_heads(encoder: Encoder, config: InitializationConfig) -> None:
@@ -57,6 +68,79 @@ def _initialize_heads(encoder: Encoder, config: InitializationConfig) -> None:
     if num_matching:
         _duplicate_tokens(encoder, num_matching, waves, size, norm,
                           config.attention_gain**2 * head_size / 2)
+
+
+def _initialize_rotary_heads(encoder: Encoder, config: InitializationConfig, cls_id: int) -> None:
+    """Initializes heads whose queries and keys are turned by rotary positions.
+
+    Biases alone attend to an offset s: with k = R(-s) q the score R(p) q . R(r) k of positions p
+    and r is sum_j |q_j|^2 cos((r - p - s) w_j), largest at r = p + s.
+    """
+    shape = encoder.config
+    head_size = shape.hidden_size // shape.num_heads
+    num_matching = config.duplicate_token_heads if encoder.name == ENCODER else 0
+    turns = frequencies(head_size, shape.rotary_base)  # w_j in radians.
+    fast = np.flatnonzero(turns > _SLOW)
+    # |q_j| with which the logit of a neighbour of the offset is `attention_gain` below the
+    # largest: |q_j|^2 sum_j (1 - cos(w_j)) / sqrt(D).
+    length = np.sqrt(config.attention_gain * np.sqrt(head_size) / np.sum(1 - np.cos(turns[fast])))
+
+    # Queries are (length, 0) in every fast pair, keys the same turned by -s w_j.
+    for index, layer in enumerate(encoder.encoder_layers[:config.layers]):
+        heads = shape.num_heads - (num_matching if index == 0 else 0)
+        query, key = (part.bias.numpy() for part in (layer.attention.query, layer.attention.key))
+        for head, offset in zip(range(heads), OFFSETS, strict=False):
+            first = head * head_size + fast
+            query[first] = length
+            key[first] = length * np.cos(offset * turns[fast])
+            key[first + head_size // 2] = -length * np.sin(offset * turns[fast])
+        layer.attention.query.bias.assign(query)
+        layer.attention.key.bias.assign(key)
+    if num_matching:
+        _duplicate_tokens_by_slow_pairs(encoder, num_matching, turns, cls_id,
+                                        config.attention_gain**2 * head_size / 2)
+
+
+def _duplicate_tokens_by_slow_pairs(encoder: Encoder, heads: int, turns: np.ndarray, cls_id: int,
+                                    product: float) -> None:
+    """Initializes the last heads of the first layer as duplicate-token heads.
+
+    Pairs that hardly turn within a row compare words. `product` is that of `_duplicate_tokens`.
+    """
+    # Dimensions of the slow pairs; the first ones of the fastest pairs.
+    shape, tables = encoder.config, encoder.embeddings
+    head_size = shape.hidden_size // shape.num_heads
+    slow = np.flatnonzero(turns <= max(_CONSTANT, turns[-1 - len(turns) // 4]))
+    slow = np.concatenate([slow, slow + head_size // 2])
+    fast = np.flatnonzero(turns > _FAST)
+    reader = _embedding_reader(encoder)
+    words, segments = (table.table.numpy().astype(np.float64)
+                       for table in (tables.words, tables.segments))
+    # The layer norm gives vectors the mean square 1.
+    norm = 1 / np.sqrt(np.mean(words**2) + np.mean(segments**2))
+    cls_vector = words[cls_id] + segments[0]
+    cls_vector /= np.sqrt(np.mean(cls_vector**2))
+    count = max(1, min(len(slow), words.shape[1] - len(segments)))
+    attention = encoder.encoder_layers[0].attention
+    query, key, query_bias, key_bias = (weight.numpy() for weight in (
+        attention.query.kernel, attention.key.kernel, attention.query.bias, attention.key.bias))
+
+    for index in range(heads):
+        # Queries and keys are the word vector in some directions, times the scale of a match.
+        directions, square = _word_directions(norm * words, segments, index, count)
+        scale = np.sqrt(product / square)
+        first = (shape.num_heads - heads + index) * head_size
+        for kernel in (query, key):
+            kernel[:, first + slow[:count]] += scale * reader @ directions.T
+        # At the token itself sum_j |q_j|^2 cos(0) is subtracted from the match.
+        query_bias[first + fast] = -np.sqrt(_AT_ITSELF * product / len(fast))
+        key_bias[first + fast] = np.sqrt(_AT_ITSELF * product / len(fast))
+        # Every query also resembles [CLS], which so gets a part of a match's score.
+        cls = scale * cls_vector @ directions.T
+        query_bias[first + slow[:count]] = _AT_CLS * product / np.sum(cls**2) * cls
+    for weight, value in ((attention.query.kernel, query), (attention.key.kernel, key),
+                          (attention.query.bias, query_bias), (attention.key.bias, key_bias)):
+        weight.assign(value)
 
 
 def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float) -> float:
@@ -128,9 +212,7 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
     wave_dims = 2 * len(waves)
     fast = np.arange(min(len(waves), head_size // 8))
     columns = np.concatenate([fast, len(waves) + fast])
-    projection = encoder.embeddings_project
-    reader = (np.eye(shape.hidden_size) if projection is None
-              else np.linalg.pinv(projection.kernel.numpy().astype(np.float64)))
+    reader = _embedding_reader(encoder)
 
     # Word and segment vectors without the waves' dimensions, [V, width] and [2, width].
     words, segments = (table.table.numpy().astype(np.float64)[:, wave_dims:]
@@ -146,11 +228,7 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
         attention.query.kernel, attention.key.kernel, attention.query.bias))
 
     for index in range(heads):
-        # Each head takes the next dimensions of the word vectors, which are interchangeable.
-        axes = np.eye(width)[np.arange(index * count, (index + 1) * count) % width]
-        directions = np.linalg.qr(np.concatenate([segments, axes]).T)[0].T[len(segments):]
-        # Mean squared length of a word in these directions, so that the match is `product`.
-        square = np.mean(np.sum((norm * words @ directions.T)**2, axis=1))
+        directions, square = _word_directions(norm * words, segments, index, count)
         first = (shape.num_heads - heads + index) * head_size
         middle = first + len(directions)
         end = middle + len(columns)
@@ -163,3 +241,24 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
     for weight, value in ((attention.query.kernel, query), (attention.key.kernel, key),
                           (attention.query.bias, bias)):
         weight.assign(value)
+
+
+def _embedding_reader(encoder: Encoder) -> np.ndarray:
+    """Returns [H, E], which maps the first layer's input to the embeddings."""
+    projection = encoder.embeddings_project
+    return (np.eye(encoder.config.hidden_size) if projection is None
+            else np.linalg.pinv(projection.kernel.numpy().astype(np.float64)))
+
+
+def _word_directions(words: np.ndarray, segments: np.ndarray, index: int,
+                     count: int) -> tuple[np.ndarray, float]:
+    """Returns orthonormal directions [count, width] of a duplicate-token head without segments.
+
+    Maps word vectors [V, width] and segment vectors [2, width]; the second result is the mean
+    squared length of a word in these directions, so that a match can be scaled.
+    """
+    # Each head takes the next dimensions of the word vectors, which are interchangeable.
+    width = segments.shape[1]
+    axes = np.eye(width)[np.arange(index * count, (index + 1) * count) % width]
+    directions = np.linalg.qr(np.concatenate([segments, axes]).T)[0].T[len(segments):]
+    return directions, np.mean(np.sum((words @ directions.T)**2, axis=1))

@@ -6,7 +6,7 @@ FLOPs both. The paths are the reference implementation's.
 
 import math
 
-from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.config.model import EncoderConfig, ModelConfig, Positions, Tying
 
 Shapes = dict[str, tuple[int, ...]]
 ENCODER, GENERATOR = "electra", "generator"
@@ -31,9 +31,10 @@ def norm(path: str, width: int) -> Shapes:
 def embeddings(path: str, config: EncoderConfig) -> Shapes:
     """Returns the tables below an encoder, and their layer norm."""
     width = config.embedding_size
-    return {f"{path}/word_embeddings": (config.vocab_size, width),
-            f"{path}/token_type_embeddings": (config.type_vocab_size, width),
-            f"{path}/position_embeddings": (config.max_position_embeddings, width),
+    rows = {"word": config.vocab_size, "token_type": config.type_vocab_size}
+    if config.positions == Positions.LEARNED:
+        rows["position"] = config.max_position_embeddings
+    return {**{f"{path}/{table}_embeddings": (count, width) for table, count in rows.items()},
             **norm(f"{path}/LayerNorm", width)}
 
 

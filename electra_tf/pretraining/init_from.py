@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.checkpoints.weights import Weights
+from electra_tf.config.model import Positions
 from electra_tf.core.errors import UserError, shown
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.parameter_shapes import ENCODER, GENERATOR
@@ -79,7 +80,7 @@ def fit(initial: Checkpoint, text: TextSettings, max_positions: int, records: st
     unknown = pieces.count([old.unk_id])
     notes = [f"{count} token{'s' * (count > 1)} ({start})" for count, start in (
         (len(added) - unknown, "mean of their pieces"), (unknown, "copies of [UNK]")) if count]
-    if max_positions > positions:
+    if max_positions > positions and initial.config.positions == Positions.LEARNED:
         notes.append(f"positions {positions} to {max_positions - 1} (copies of the first "
                      f"{positions})")
     model = dataclasses.replace(initial.config, vocab_size=new.size,

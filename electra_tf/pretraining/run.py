@@ -38,7 +38,7 @@ from electra_tf.training.devices import build_model
 
 _POSITIONS = "max_position_embeddings"
 _ENCODER_SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads",
-                  "intermediate_size", _POSITIONS, "type_vocab_size")
+                  "intermediate_size", _POSITIONS, "type_vocab_size", "positions", "rotary_base")
 _GENERATOR_SIZE = ("generator_width", "generator_depth")
 
 
@@ -87,7 +87,7 @@ class Run:
     def build_model(self) -> tf_keras.Model:
         """Creates the networks on the run's devices, with their initial weights."""
         return build_model(self.objective, self.config, self.strategy,
-                           seed=self.config.training.seed)
+                           seed=self.config.training.seed, cls_id=self.vocabulary.cls_id)
 
 
 def prepare_run(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,

@@ -113,13 +113,13 @@ def temporary_variables() -> Iterator[None]:
 
 
 def build_model(objective: Objective, config: Settings, strategy: tf.distribute.Strategy, *,
-                seed: int) -> tf_keras.Model:
+                seed: int, cls_id: int) -> tf_keras.Model:
     """Creates an objective's networks on the devices, with their initial weights."""
     with strategy.scope():
         model = objective.build_model(
             config.model, seed=seed, policy=POLICIES[config.training.precision],
             recompute=config.runtime.gradient_checkpointing)
-        initialize(model, config.initialization)
+        initialize(model, config.initialization, cls_id)
     return model
 
 

@@ -63,6 +63,8 @@ MODELS = {
     "classifier": lambda: tasks(Kind.CLASSIFICATION),
     "hidden layer": lambda: tasks(Kind.CLASSIFICATION, task__hidden_layer=True),
     "equal sizes": lambda: tasks(Kind.CLASSIFICATION, model__embedding_size=16),
+    "rotary classifier": lambda: tasks(Kind.CLASSIFICATION, model__positions="rotary"),
+    "rotary tagger": lambda: tasks(Kind.TAGGING, model__positions="rotary"),
     "regression": lambda: tasks(Kind.REGRESSION), "tagger": lambda: tasks(Kind.TAGGING),
     "several labels": lambda: tasks(Kind.MULTILABEL),
     **{mode: lambda mode=mode: tasks(Kind.SENTENCE_EMBEDDINGS, task__pooling=mode)
@@ -71,7 +73,8 @@ MODELS = {
 
 
 @pytest.mark.parametrize(("form", "name"), [
-    *((in_onnx, name) for name in MODELS), (in_tflite, "tagger")])
+    *((in_onnx, name) for name in MODELS), (in_tflite, "tagger"),
+    (in_tflite, "rotary tagger")])
 def test_outputs_of_rows_of_any_length_are_the_networks(form, name, tmp_path):
     model, reference = MODELS[name]()
     network, outputs = form(model, tmp_path), expected(reference)

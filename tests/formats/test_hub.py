@@ -142,7 +142,8 @@ def test_a_file_with_another_hash_than_the_hubs_is_refused(server, checkpoint):
 
 def test_another_architecture_is_refused_before_its_weights_are_downloaded(server, pair):
     change_json(pair / "discriminator" / "config.json", model_type="roberta")
-    assert "'model_type' must be 'electra' or 'bert'. Received: 'roberta'" in refusal(SMALL)
+    message = refusal(SMALL)
+    assert "'model_type'" in message and "'roberta'" in message
     assert not any("safetensors" in name for name in server.fetched())
 
 

@@ -1,10 +1,12 @@
 """The encoder that answers computes what the encoder that trains does, and so does [CLS] alone."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.model import EncoderConfig
+from electra_tf.config.model import EncoderConfig, Positions
 from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import LayerOptions
@@ -17,9 +19,10 @@ CONFIG = EncoderConfig(
 LENGTHS = [7, 1, 20, 3]
 
 
-@pytest.fixture(scope="module")
-def encoder():
-    encoder = create_encoder(CONFIG, LayerOptions(seed=1))
+@pytest.fixture(scope="module", params=Positions)
+def encoder(request):
+    config = dataclasses.replace(CONFIG, positions=request.param)
+    encoder = create_encoder(config, LayerOptions(seed=1))
     draw = np.random.default_rng(2)
     for variable in encoder.variables:  # Biases and norms too: what is zero hides mistakes.
         variable.assign_add(draw.normal(0.0, 0.1, variable.shape))
@@ -42,7 +45,8 @@ def test_vectors_are_the_trained_encoders(encoder, batch, tensor_parallel):
 
 
 def test_the_weights_of_another_encoder_are_taken(encoder, batch):
-    answers = InferenceEncoder(create_encoder(CONFIG, LayerOptions(seed=5)), tf.float32, 2)
+    other = create_encoder(encoder.config, LayerOptions(seed=5))
+    answers = InferenceEncoder(other, tf.float32, 2)
     answers.assign(encoder)
     np.testing.assert_allclose(answers.first(*batch), encoder(*batch)[:, 0], atol=1e-5)
 
@@ -61,7 +65,7 @@ def test_one_graph_takes_any_batch_and_length_and_ignores_padding(encoder, batch
 
 def test_bfloat16_errs_little_more_than_mixed_precision(encoder, batch):
     exact = encoder(*batch)[:, 0].numpy()
-    mixed = create_encoder(CONFIG, LayerOptions(seed=1, policy="mixed_bfloat16"))
+    mixed = create_encoder(encoder.config, LayerOptions(seed=1, policy="mixed_bfloat16"))
     named_arrays.assign(mixed.variables, named_arrays.of(encoder.variables))
 
     def error(vectors):

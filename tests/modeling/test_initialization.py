@@ -12,6 +12,7 @@ from electra_tf.core.errors import UserError
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.initialization import OFFSETS, initialize
+from electra_tf.modeling.rotary import rotate
 from tests.support import named_arrays
 
 ADJACENT = InitializationConfig(scheme="adjacent")
@@ -25,7 +26,7 @@ LENGTH = 48
 def model_of(config: ModelConfig, initialization: InitializationConfig = ADJACENT,
              seed: int = 1) -> ElectraModel:
     model = ElectraModel(config, seed=seed)
-    initialize(model, initialization)
+    initialize(model, initialization, cls_id=2)
     return model
 
 
@@ -36,6 +37,8 @@ def logits_of(encoder: Encoder, ids: np.ndarray, segments=0, layer: int = 0) -> 
     attention = encoder.encoder_layers[layer].attention
     query, key = (np.reshape(dense(x), [*ids.shape, attention.num_heads, -1]).swapaxes(1, 2)
                   for dense in (attention.query, attention.key))
+    if (angles := encoder.rotation(ids.shape[1])) is not None:
+        query, key = (rotate(part, *angles).numpy() for part in (query, key))
     return query @ key.swapaxes(2, 3) / np.sqrt(query.shape[-1])
 
 
@@ -84,6 +87,25 @@ def test_the_logit_at_the_adjacent_token_depends_on_the_gain_alone(changes):
         logits[:, at, at - 1].mean(), config.attention_gain**2 * np.sqrt(64) / 2, rtol=0.15)
 
 
+@pytest.mark.parametrize("changes", [
+    {}, {"num_heads": 4}, {"hidden_size": 256, "num_heads": 1}, {"rotary_base": 1e6}], ids=str)
+def test_rotary_heads_prefer_their_offset_to_its_neighbours_by_the_gain(changes):
+    model = model_of(dataclasses.replace(TINY, positions="rotary", **changes),
+                     dataclasses.replace(ADJACENT, attention_gain=3.0))
+    at = np.arange(4, LENGTH - 4)
+    for network in (model.discriminator, model.generator):
+        encoder = network.encoder
+        for part in ("query", "key"):  # What depends on words has a mean of its own.
+            kernel = getattr(encoder.encoder_layers[0].attention, part).kernel
+            kernel.assign(tf.zeros_like(kernel))
+        ids = np.random.default_rng(0).integers(5, 300, [64, LENGTH])
+        logits = logits_of(encoder, ids).mean(axis=0)
+        for head, offset in zip(range(len(logits)), OFFSETS, strict=False):
+            at_offset, *neighbours = (logits[head, at, at + offset + more].mean()
+                                      for more in (0, -1, 1))
+            np.testing.assert_allclose(at_offset - neighbours, 3.0, rtol=1e-4)
+
+
 def logits_of_pairs(encoder: Encoder, head: int) -> dict[str, float]:
     """Returns mean logits in texts whose words are all different but for one of each segment."""
     size, draw = encoder.config.vocab_size, np.random.default_rng(0)
@@ -110,7 +132,9 @@ MATCHING = dataclasses.replace(ADJACENT, duplicate_token_heads=2)
 
 @pytest.mark.parametrize("changes", [
     {}, {"embedding_size": 128}, {"num_heads": 4},
-    {"hidden_size": 256, "num_heads": 4, "embedding_size": 128}], ids=str)
+    {"hidden_size": 256, "num_heads": 4, "embedding_size": 128},
+    {"positions": "rotary"}, {"positions": "rotary", "hidden_size": 256, "num_heads": 4},
+    {"positions": "rotary", "embedding_size": 128}], ids=str)
 def test_duplicate_token_heads_attend_to_the_other_segment_or_cls(changes):
     config = dataclasses.replace(TINY, **{"num_heads": 2} | changes)
     encoder = model_of(config, MATCHING).discriminator.encoder

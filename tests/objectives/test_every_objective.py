@@ -59,9 +59,9 @@ def eager_losses(run, model, batch):
 def without_dropout(run_of):
     """Returns a function from an objective's name to a run, its networks and `eager_losses`."""
     @functools.cache
-    def made(name):
+    def made(name, **changes):
         run = run_of(name, model__hidden_dropout=0.0, model__attention_dropout=0.0,
-                     runtime__eval_steps=1)
+                     runtime__eval_steps=1, **changes)
         model = run.build_model()
         return run, model, eager_losses(run, model, first_batch(run))
 
@@ -102,6 +102,19 @@ def test_a_step_changes_every_weight_and_has_the_losses_of_eager_float32(
     expected = losses | (measured if precision == "float32" else {})
     measured_values = {key: float(results[key].total / results[key].weight) for key in expected}
     assert measured_values == pytest.approx(expected, rel=tolerance, nan_ok=True)
+
+
+@pytest.mark.parametrize(("name", "xla"), [("electra", False), ("electric", True)])
+def test_a_step_with_rotary_positions_has_the_losses_of_eager_float32(
+        run_of, without_dropout, name, xla):
+    rotary = {"model__positions": "rotary"}
+    run = run_of(name, model__hidden_dropout=0.0, model__attention_dropout=0.0, **rotary)
+    state = tiny_run.state_of(run)
+    results = tiny_run.step_function(run, state, xla=xla)(first_batch(run))
+    _, _, (_, _, losses) = without_dropout(name, **rotary)
+    assert {key: float(results[key].total / results[key].weight) for key in losses} == (
+        pytest.approx(losses, rel=1e-5))
+    assert losses != without_dropout(name)[2][2]
 
 
 @pytest.mark.parametrize("name", [

@@ -28,11 +28,11 @@ def _inputs() -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
 def of_networks(checkpoint: Checkpoint) -> dict[str, dict[str, np.ndarray]]:
     """Returns hidden states and logits of "discriminator", and of "generator" if it is there."""
     model = ElectraModel(checkpoint.config, seed=0)
-    missing = assign_parts(model.trainable_variables, checkpoint.weights, checkpoint.source)
+    assign_parts(model.trainable_variables, checkpoint.weights, checkpoint.source)
     inputs = _inputs()
     outputs = {"discriminator": _hidden(model.discriminator.encoder.all_layers(*inputs))
                | {"logits": model.discriminator(*inputs).numpy()}}
-    if not missing:
+    if checkpoint.has_generator:
         batch, length = inputs[0].shape
         positions = tf.tile(tf.range(length)[tf.newaxis], [batch, 1])
         logits = model.generator(*inputs, positions)[:, :checkpoint.config.vocab_size]

@@ -18,7 +18,7 @@ CLASSES = {
     "classification": "ElectraForSequenceClassification",
     "tagging": "ElectraForTokenClassification",
     "question_answering": "ElectraForQuestionAnswering", "bert": "BertModel",
-    "bert_mlm": "BertForMaskedLM"}
+    "bert_mlm": "BertForMaskedLM", "roformer_mlm": "RoFormerForMaskedLM"}
 CONFIG = {
     "model_type": "electra", "vocab_size": seeded.VOCAB_SIZE, "embedding_size": 16,
     "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
@@ -26,6 +26,7 @@ CONFIG = {
     "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1, "pad_token_id": 0}
 OWN = {
     "bert": {"model_type": "bert"}, "bert_mlm": {"model_type": "bert"},
+    "roformer_mlm": {"model_type": "roformer"},
     "generator": {"hidden_size": 16, "num_attention_heads": 1},
     "tagging": {"id2label": {"0": "B-X", "1": "I-X", "2": "O"},
                 "label2id": {"B-X": 0, "I-X": 1, "O": 2}}}

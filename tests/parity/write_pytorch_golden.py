@@ -2,7 +2,7 @@
 
     PEERS_PYTHON=.venv-peers/bin/python python -m tests.parity.write_pytorch_golden
 
-Logits are of ELECTRA's networks in `seeded_directories`. Hidden states are of four networks: the
+Logits are of ELECTRA's networks in `seeded_directories`. Hidden states are of five networks: the
 others have the discriminator's encoder. AutoTokenizer reads the texts of auto_tokenizer_ids.json,
 plain and nasty lines, with directories that our converter wrote.
 Made with PyTorch 2.13.0 and transformers 5.23.0.
@@ -67,7 +67,7 @@ def main() -> None:
 
 def _is_kept(network: str, array: str, names: list[str]) -> bool:
     if array.startswith("hidden"):
-        return network in ("discriminator", "generator", "bert", "bert_mlm")
+        return network in ("discriminator", "generator", "bert", "bert_mlm", "roformer_mlm")
     return network in names and not network.startswith("bert") and array.endswith("logits")
 
 

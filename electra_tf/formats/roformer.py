@@ -1,0 +1,105 @@
+"""Hugging Face's RoFormer (Su et al., 2021), the class of encoders with rotary positions.
+
+Its layers are ELECTRA's, but the head of replaced token detection is missing, some weights have
+other names, and a head's pairs of dimensions are adjacent: (x_0, x_1), (x_2, x_3), ...; ours are
+(x_j, x_{j + D/2}).
+"""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from electra_tf.checkpoints.weights import Weights
+from electra_tf.config.model import EncoderConfig
+from electra_tf.core.errors import UserError, note
+from electra_tf.modeling.rotary import frequencies
+
+BASE = 10_000.0
+"""Base of RoFormer's angles, which is no entry of its config.json."""
+_ANGLES = "encoder.embed_positions.weight"
+"""A constant table that files of weights may hold, sines and cosines of all angles."""
+_NAMES = {  # RoFormer's -> ELECTRA's, by the beginnings of names.
+    "roformer.": "electra.",
+    "cls.predictions.transform.": "generator_predictions.",
+    "cls.predictions.bias": "generator_lm_head.bias",
+    "cls.predictions.decoder.weight": "generator_lm_head.weight",
+}
+_ROTATED = re.compile(r"\.attention\.self\.(query|key)\.(weight|bias)$")
+
+
+def electra_class(architecture: str) -> str:
+    """Returns ELECTRA's class with the same layers as a class of RoFormer."""
+    return re.sub("^RoFormer", "Electra", architecture)
+
+
+def roformer_class(architecture: str) -> str:
+    """Returns RoFormer's class with the same layers; that of the encoder for a discriminator."""
+    return re.sub("^Electra", "RoFormer", architecture.replace("ForPreTraining", "Model"))
+
+
+def to_electra(tensors: Weights, num_heads: int, source: str) -> Weights:
+    """Renames the weights of RoFormer's classes and reorders the pairs of queries and keys.
+
+    Raises `UserError` for other angles than RoFormer's, and for a second bias of the output layer.
+    """
+    weights: Weights = {}
+    for name, value in tensors.items():
+        if name.endswith(_ANGLES):
+            if not np.allclose(value, _angle_table(*value.shape), atol=1e-3):
+                raise UserError(f"{source}: {name} isn't RoFormer's table of sines and cosines.")
+            continue
+        if name == "cls.predictions.decoder.bias":  # Tied to the head's own.
+            if not np.array_equal(value, tensors.get("cls.predictions.bias", value)):
+                raise UserError(f"{source}: {name} differs from cls.predictions.bias.")
+            continue
+        if _ROTATED.search(name):
+            # Rows [A, D / 2, 2] to [A, 2, D / 2].
+            pairs = value.reshape(num_heads, -1, 2, *value.shape[1:])
+            value = pairs.swapaxes(1, 2).reshape(value.shape)
+        weights[_renamed(name, _NAMES)] = value
+    return weights
+
+
+def to_roformer(tensors: Weights, encoder: EncoderConfig) -> Weights:
+    """Does the reverse for all weights of a network; leaves out the discriminator's head.
+
+    Raises `UserError` for another base of the angles.
+    """
+    if encoder.rotary_base != BASE:
+        raise UserError(f"RoFormer's angles have the base {BASE:g}; this model has "
+                        f"model.rotary_base={encoder.rotary_base:g}. Use --to=run.")
+    head = [name for name in tensors if name.startswith("discriminator_predictions.")]
+    if head:
+        note("transformers has no RoFormer that detects replaced tokens: the encoder is written, "
+             "without that head.")
+    # Bare encoders have no prefix in both.
+    names = {electra: roformer for roformer, electra in _NAMES.items()}
+    weights: Weights = {}
+    for name in tensors.keys() - {*head}:
+        value = tensors[name]
+        if _ROTATED.search(name):
+            pairs = value.reshape(encoder.num_heads, 2, -1, *value.shape[1:])
+            value = pairs.swapaxes(1, 2).reshape(value.shape)
+        weights[_renamed(name, names)] = value
+    angles = _angle_table(encoder.max_position_embeddings, encoder.hidden_size // encoder.num_heads)
+    return {**weights, f"roformer.{_ANGLES}": angles.astype(np.float32)}
+
+
+def entries(entries: dict[str, Any]) -> dict[str, Any]:
+    """Returns the entries of config.json for the class of RoFormer with the same layers."""
+    return {**entries, "model_type": "roformer", "rotary_value": False,
+            "architectures": [roformer_class(name) for name in entries["architectures"]]}
+
+
+def _renamed(name: str, beginnings: dict[str, str]) -> str:
+    for old, new in beginnings.items():
+        if name.startswith(old):
+            return new + name.removeprefix(old)
+    return name
+
+
+def _angle_table(positions: int, head_size: int) -> np.ndarray:
+    """Returns the sines, then the cosines of all angles, [positions, head_size]."""
+    angles = np.arange(positions)[:, np.newaxis] * frequencies(head_size, BASE)
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
