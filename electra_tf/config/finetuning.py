@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 
 from annotated_types import Interval
 
-from electra_tf.config.model import Few, InitializationConfig, ModelConfig
+from electra_tf.config.model import Few, InitializationConfig, ModelConfig, Positions
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.runtime import BatchSize, Precision, RuntimeConfig
 from electra_tf.core.errors import UserError
@@ -164,9 +164,11 @@ class FinetuningConfig:
     def __post_init__(self) -> None:
         self.initialization.require_width(self.model)
         max_length, layers = self.model.max_position_embeddings, self.model.num_layers
+        longer = ("" if self.model.positions == Positions.LEARNED else
+                  f"; --set model.max_position_embeddings={self.task.max_seq_length} allows more")
         require(self.task.max_seq_length <= max_length, "task.max_seq_length",
                 f"at most model.max_position_embeddings={max_length}, the longest row of the "
-                "encoder", self.task.max_seq_length)
+                f"encoder{longer}", self.task.max_seq_length)
         for name in ("window_pooling", "max_windows"):
             value = getattr(self.task, name)
             require(self.task.long_texts is LongTexts.WINDOWS or value == getattr(TaskConfig, name),

@@ -1,6 +1,7 @@
 """The loop of fine-tuning: trials, their epochs and batches; the best trial's model is kept."""
 
 import contextlib
+import dataclasses
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.weights import checkpoint_in_use
 from electra_tf.config.finetuning import SCRATCH, FinetuningConfig
+from electra_tf.config.model import EncoderConfig
 from electra_tf.config.overrides import override
 from electra_tf.core.command_line import same_command
 from electra_tf.core.errors import UserError
@@ -33,6 +35,10 @@ from electra_tf.reporting.trackers import Log, tracked
 from electra_tf.tasks.task import Task
 from electra_tf.text.normalization import TextSettings
 from electra_tf.training import devices, failures
+
+_NOT_OF_THE_FUNCTION = (
+    "hidden_dropout", "attention_dropout", "initializer_range", "max_position_embeddings")
+"""Settings of an encoder that may differ from those of its pre-training."""
 
 
 def prepare(config: FinetuningConfig, task: Task, text: TextSettings, model_dir: Path,
@@ -58,6 +64,8 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
     # The data of the first trial, and all that affects the results.
     run = run.with_labels_of(initial)
     notes = [*run.check_training(), *task.notes, *trials.fold_notes(run, task)]
+    if initial is not None:
+        notes += _compare_encoders(run.config.model, initial)
     data = TrialData.encode(run, task, trials.ALL_FOLDS if run.config.training.num_folds else None)
     num_steps = run.config.num_train_steps(len(data.rows))
     identity, num_planned = _identity(run, task, initial), len(trials.planned_trials(run))
@@ -105,6 +113,18 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
           f"results  {run.model_dir / run_directory.RESULTS_FILE}\n"
           f"model    {run.model_dir / run_directory.CHECKPOINTS}", flush=True)
     return results
+
+
+def _compare_encoders(model: EncoderConfig, initial: Checkpoint) -> list[str]:
+    """Returns notes; `UserError` for settings with which the weights compute something else."""
+    for field in dataclasses.fields(EncoderConfig):
+        trained, value = getattr(initial.config, field.name), getattr(model, field.name)
+        if trained != value and field.name not in _NOT_OF_THE_FUNCTION:
+            raise UserError(f"model.{field.name} is {trained} in {initial.source}, and its weights "
+                            f"need that; leave --set model.{field.name}={value} out.")
+    positions = initial.config.max_position_embeddings
+    return ([] if model.max_position_embeddings <= positions else
+            [f"rows may be longer than the {positions} tokens of pre-training"])
 
 
 def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,

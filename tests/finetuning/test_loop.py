@@ -1,6 +1,7 @@
 """Fine-tuning learns, reports at intervals, and predicts in the order of the rows."""
 
 import contextlib
+import dataclasses
 import json
 
 import numpy as np
@@ -9,6 +10,7 @@ import tensorflow as tf
 from scipy import special
 
 from electra_tf.checkpoints.run_directory import read_identity
+from electra_tf.config.model import ModelConfig
 from electra_tf.core.signals import Interrupted
 from electra_tf.data.buckets import Row, make_batch
 from electra_tf.export import servable
@@ -16,6 +18,7 @@ from electra_tf.finetuning import loop, predict
 from electra_tf.finetuning.predict import Predictor
 from electra_tf.finetuning.run import prepare_trained
 from electra_tf.formats import pretrained
+from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.objectives.objective import WeightedMean
 from tests.support.refusals import refused
 from tests.support.tiny_task import run_of, task_of
@@ -165,3 +168,16 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_a_fix(tmp_path, monkeypatch
         loop, "compile_train_step", lambda *_, **__: lambda length, batch: {"loss": loss})
     with refused("not finite in epoch 1.*--learning_rate"):
         loop.train(run_of(tmp_path), task_of(8), None)
+
+
+@pytest.mark.parametrize("changes", [
+    {"model__num_heads": 1}, {"model__positions": "rotary"}, {"model__rotary_base": 100.0}])
+def test_settings_with_which_the_initial_weights_compute_something_else_are_refused(
+        tmp_path, changes):
+    run = run_of(tmp_path)
+    initial = Checkpoint(
+        source="the initial encoder", config=ModelConfig(**dataclasses.asdict(
+            run.config.model.discriminator)), text=run.text, weights={})
+    (name,) = changes
+    with refused(f"{name.replace('__', '.')} is .* in the initial encoder"):
+        loop.train(run_of(tmp_path, **changes), task_of(8), initial)
