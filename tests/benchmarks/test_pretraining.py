@@ -9,7 +9,6 @@ from benchmarks.driver import LIMIT, OURS, System
 from benchmarks.pretraining import __main__ as pretraining
 from benchmarks.pretraining.cases import CASES, config_of, workload_of
 from benchmarks.pretraining.matmuls import Matmul, step_flops, step_matmuls
-from electra_tf.core.errors import UserError
 from tests.support import python_process
 
 BY_HAND = types.SimpleNamespace(
@@ -74,17 +73,6 @@ def test_speeds_are_ranked_and_compared_with_the_measured_limit():
     heads, _, row = (line for line in pretraining.section("toy", [
         measured("ours", [2.0], OURS)]) if line.startswith("|"))
     assert "matmuls" not in heads and row.split("|")[3].strip() == "-"
-
-
-def test_any_size_batch_and_length_is_a_case():
-    config = config_of("base-8x1024-recompute", "bfloat16")
-    assert (config.training.train_batch_size, config.data.max_seq_length) == (8, 1024)
-    assert config.runtime.gradient_checkpointing and config.model.hidden_size == 768
-    assert config.model.max_position_embeddings == 1024
-    assert config.training.precision == "bfloat16"
-    for name in ("base-0x128", "huge-8x128", "base-8", "base-8x128-fast"):
-        with pytest.raises(UserError, match=f"no case is named '{name}'"):
-            config_of(name)
 
 
 @pytest.mark.slow

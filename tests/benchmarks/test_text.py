@@ -1,4 +1,4 @@
-"""The systems of serving and data preparation with small files, and their tables."""
+"""The systems of serving and data preparation with small files."""
 
 import json
 
@@ -6,49 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks.data_prep import __main__ as data_prep
-from benchmarks.driver import BASELINE, OURS, System
-from benchmarks.serving import __main__ as serving
 from electra_tf.export import saved_model
 from electra_tf.tasks.task import Kind
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support import python_process
 from tests.support.served_models import Example
-
-
-def measured(name, role, lines):
-    return System(name=name, module="none", role=role, settings={}, lines=[
-        {"label": name, **line} for line in lines])
-
-
-def rows_of(lines):
-    return [[cell.strip() for cell in line.strip("|").split("|")]
-            for line in lines if line.startswith("| ")][2:]
-
-
-def test_speeds_are_of_the_texts_bytes_and_tokens():
-    lines = data_prep.table([
-        measured("ours", OURS, [{"seconds": seconds, "tokens": 500_000, "peak_gb": 0.8}
-                                for seconds in (1.0, 2.0, 4.0)]),
-        measured("hf", BASELINE, [{"seconds": 8.0, "tokens": 800_000, "peak_gb": 0.25}])],
-        text_bytes=2_000_000)
-    assert rows_of(lines) == [
-        ["ours", "1.00 (0.50 to 2.00)", "4.00", "0.25 (0.12 to 0.50)", "2.50", "0.80"],
-        ["hf", "0.25 (0.25 to 0.25)", "1.00", "0.10 (0.10 to 0.10)", "1.00", "0.25"]]
-
-
-def test_latencies_are_percentiles_of_calls_and_answers_are_compared():
-    """Two rounds over 100 texts: the median is the 50th of 100 calls, p99 the 99th."""
-    def answered(name, role, scale, probabilities):
-        return measured(name, role, [{
-            "texts/1": [scale * index / 1e3 for index in range(1, 101)], "texts/32": [scale] * 4,
-            "probabilities": probabilities}] * 2)
-
-    ours, hf = rows_of(serving.section("texts", [
-        answered("ours", OURS, 1.0, [0.25, 0.5]), answered("hf", BASELINE, 2.0, [0.25, 0.75])]))
-    assert ours == ["ours", "50.00 (50.00 to 50.00)", "2.00", "99.00 (99.00 to 99.00)", "2.00",
-                    "4.00 (4.00 to 4.00)", "2.00", "0"]
-    assert hf[1] == "100.00 (100.00 to 100.00)" and hf[-1] == "0.2"
 
 
 def printed(module, **settings):

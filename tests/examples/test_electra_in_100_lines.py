@@ -3,10 +3,13 @@
 import pathlib
 import re
 
+import pytest
+
 from data_prep.sources import embedded
 from examples import electra_in_100_lines as example
 
 
+@pytest.mark.slow
 def test_the_example_detects_replaced_tokens_after_some_steps(monkeypatch, capsys):
     documents = embedded.documents()[:80]
     monkeypatch.setattr(embedded, "documents", lambda: documents)

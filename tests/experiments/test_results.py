@@ -8,7 +8,7 @@ import pytest
 
 from electra_tf.core.errors import UserError
 from experiments import results
-from experiments.results import RECORDED, ScoreRow
+from experiments.results import ScoreRow
 from experiments.sweep import BUDGETS, load
 from tests.support import command_flags, sources
 
@@ -64,8 +64,3 @@ def test_the_page_of_results_has_the_recorded_tables_and_their_scores(capsys):
         answer, *rest = re.findall(r"(?m)^\*\*.*|^\|.*", section)
         assert set(re.findall(r"\d\d\.\d ± \d\.\d", answer)) <= set(
             re.findall(r"\d\d\.\d ± \d\.\d", "".join(rest)))
-
-
-def test_the_recorded_rows_are_sorted(tmp_path):
-    results.write(tmp_path / "again.jsonl", results.read(RECORDED))
-    assert results.read(tmp_path / "again.jsonl") == results.read(RECORDED)

@@ -2,10 +2,6 @@
 
 import dataclasses
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -155,32 +151,6 @@ def test_results_of_other_settings_are_refused(sandbox, capsys):
         (sandbox / "own.yaml").write_text(changed)
         assert "A-seed1 has a run of other settings or steps: give" in run(
             sandbox, capsys, "--seeds=1")[1]
-
-
-@pytest.mark.slow
-def test_a_signal_ends_the_runs_and_the_same_command_goes_on(sandbox):
-    """Runs in a process of its own because signals reach main threads alone."""
-    command = [sys.executable, "-c", (
-        "from pathlib import Path; from experiments import run as program\n"
-        f"program.ROOT = Path({str(sandbox / 'programs')!r})\n"
-        "from electra_tf.core import command_line\n"
-        "program.define(); command_line.run(program.main, summary='', groups={}, operand='SWEEP')"),
-        str(sandbox / "own.yaml"), f"--data_dir={sandbox / 'records'}",
-        f"--tasks_dir={sandbox}", f"--output_dir={sandbox / 'out'}", "--seeds=1"]
-    home = sandbox / "out" / "own-tiny"
-    home.mkdir(parents=True)
-    (home / "slow").touch()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120
-    while not (home / "calls.txt").exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 143, err
-    (home / "slow").unlink()
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert "| A | 2,000 |" in done.stdout and "results.jsonl" in done.stdout
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from electra_tf.apps.planning import plan
 from electra_tf.checkpoints import run_directory
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import storage
-from electra_tf.pretraining import budget, command
+from electra_tf.pretraining import budget, command, loop
 from electra_tf.pretraining.budget import Speed
 from electra_tf.pretraining.command import parse_duration
 from tests.support import command_flags, tiny_run
@@ -34,13 +34,15 @@ def test_steps_fill_the_time_that_start_and_evaluations_leave(records):
 
 def pretrain(records, model_dir, *flags):
     command_flags.run(command, f"--data_dir={records}", f"--model_dir={model_dir}",
-                      "--model_size=tiny", *tiny_run.FLAGS, *tiny_run.OFTEN, *flags)
+                      "--model_size=tiny", *tiny_run.FLAGS, *tiny_run.OFTEN,
+                      "--set=model.num_layers=1", *flags)
 
 
 def test_a_budget_decides_the_steps_once(records, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(budget, "measure", lambda run: Speed(start=0.0, step=10.0))
     flags = [flag for flag in tiny_run.FLAGS if "num_train_steps" not in flag]
     monkeypatch.setattr(tiny_run, "FLAGS", flags)
+    monkeypatch.setattr(loop, "Evaluator", lambda run, model: None)
     pretrain(records, tmp_path / "run", "--budget=1m")
     steps = int(re.search(r"budget +(\d+) steps", capsys.readouterr().out)[1])
     assert 2 <= steps <= 5

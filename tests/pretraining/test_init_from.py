@@ -10,7 +10,7 @@ from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.core.errors import UserError
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.pretraining import init_from
-from electra_tf.text.normalization import Normalization, TextSettings
+from electra_tf.text.normalization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support import tiny_networks
 
@@ -105,13 +105,6 @@ def test_other_vocabularies_are_refused_with_the_first_difference(new, words):
         fit(new)
     assert words in str(error.value)
     assert "--vocab_file=old/vocab.txt" in str(error.value)
-
-
-def test_another_normalization_is_refused_by_name():
-    initial = tiny_networks.pretrained(Vocabulary(OLD))
-    text = TextSettings(vocabulary=Vocabulary(OLD), normalization=Normalization.of(False))
-    with pytest.raises(UserError, match="normalization bert_uncased, .* built with bert_cased"):
-        init_from.fit(initial, text, 32, "records")
 
 
 def generator_of_encoder(parts=("generator", "discriminator_predictions"), **changes):

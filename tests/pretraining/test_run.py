@@ -1,5 +1,7 @@
 """The order of a run's preparation."""
 
+import pytest
+
 from tests.support import python_process
 
 PROGRAM = """
@@ -19,6 +21,7 @@ prepare_run(tiny_run.config(), Path(sys.argv[1]), Path("unused"))
 """
 
 
+@pytest.mark.slow
 def test_tensorflow_runs_nothing_before_threads_and_workers_are_set(records):
     """Afterwards it refuses workers, and keeps the threads that it has."""
     assert python_process.run("-c", PROGRAM, records).stdout == "fresh\n"

@@ -90,7 +90,6 @@ def test_one_device_is_the_default_and_replicas_are_logical_cpus():
     ({"num_gpus": 9}, None, "--num_gpus=9, but this machine has 0"),
     ({"distribution_strategy": Strategy.TPU}, None, "needs --tpu"),
     ({"tpu": "local"}, None, "--tpu=local: this TensorFlow was built without TPU support"),
-    ({"tpu": "grpc://127.0.0.1:99999999"}, None, "can't be reached"),
     ({"tpu": "grpc://127.0.0.1:1"}, None, "--tpu=grpc://127.0.0.1:1 can't be reached"),
 ])
 def test_hardware_that_isnt_there_is_one_line(monkeypatch, changes, variable, words):

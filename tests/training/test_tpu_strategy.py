@@ -54,7 +54,7 @@ def on_the_cores(graph):
 @pytest.mark.parametrize("objective", [
     "electra", pytest.param("electric", marks=pytest.mark.slow)])
 def test_the_loop_of_steps_is_traced_for_the_cores(make_run, objective):
-    run = make_run(objective__name=objective)
+    run = make_run(objective__name=objective, model__num_layers=1)
     state = tiny_run.state_of(run)
     iterator = iter(run.strategy.distribute_datasets_from_function(
         lambda context: tiny_run.batches(run, 10, context)))

@@ -35,8 +35,6 @@ def test_a_cluster_knows_its_task_and_the_others(jobs, kind, index, others):
     (text({"master": ["c:1"]}, "master"), "the job master is named chief since TensorFlow 2"),
     (text(TWO | {"evaluator": ["c:1"]}, "evaluator"), "task.type evaluator does not train; run"),
     (text(TWO | {"helper": ["c:1"]}), "the cluster has a job chief of one process at most"),
-    (text(index="x"), "the cluster has no task.type 'worker' with task.index x"),
-    (text({"worker": []}), "the cluster has no task.type 'worker' with task.index 0"),
     (text({"worker": ["one:70000"]}), "'one:70000' must be host:port"),
     (text({"chief": ["a:1"], "worker": ["a:1"]}), "a:1 is listed twice"),
     (text(index=2), "the cluster has no task.type 'worker' with task.index 2"),
@@ -62,10 +60,6 @@ def test_a_variable_without_a_cluster_means_one_device(monkeypatch, value):
     if value is not None:
         monkeypatch.setenv("TF_CONFIG", value)
     assert workers.cluster() is None
-
-
-def test_a_damaged_variable_is_no_single_device(monkeypatch):
-    for value in ("{", '{"cluster": [], "task": {}}', text({"worker": []})):
-        monkeypatch.setenv("TF_CONFIG", value)
-        with pytest.raises(UserError, match="TF_CONFIG"):
-            workers.cluster()
+    monkeypatch.setenv("TF_CONFIG", '{"cluster": [], "task": {}}')  # No single device.
+    with pytest.raises(UserError, match="TF_CONFIG"):
+        workers.cluster()

@@ -51,14 +51,6 @@ def test_every_objective_compiles(name, tmp_path):
     assert compiled(tmp_path / "step.stablehlo", "v5e:2x4", objective__name=name, **changes)
 
 
-def test_rounds_of_accumulation_take_a_part_of_the_memory(tmp_path):
-    """Every core has examples of every round: 64 of 512, eight at a time."""
-    whole, rounds = (compiled(
-        tmp_path / "step.stablehlo", "v5e:2x4", training__train_batch_size=512,
-        runtime__gradient_accumulation_steps=count)[0][-1] for count in (1, 8))
-    assert rounds < whole / 3
-
-
 def test_topologies_that_do_not_exist_or_fit_are_refused(tmp_path):
     path = tmp_path / "step.stablehlo"
     compiled(path, "cpu", training__train_batch_size=2)
