@@ -7,6 +7,7 @@ from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.tasks.task import Kind
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from electra_tf.training import strategies
 from tests.support import hub_server, tiny_networks
 
 WORDS = ("the", "chef", "ate", "cook", "##ed", "meal", "piano", ".", "text", "first", "second")
@@ -15,6 +16,14 @@ HEADS = {Kind.CLASSIFICATION: (("negative", "positive"), {"dense": 2}, {}),
          Kind.QUESTION_ANSWERING: ((), {"dense": 1, "dense_1": 1}, {
              **tiny_networks.NO_ANSWERABILITY, "task.max_query_length": 8, "task.doc_stride": 8})}
 """Kind -> labels, dense layers and settings of a head."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_part():
+    """Computes batches in one part on any number of cores, as every part is traced."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(strategies, "MAX_PARTS", 1)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ def directory(checkpoint, tmp_path_factory):
     return path
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def encoder(directory):
     return electra_tf.load(str(directory)).encoder
 
@@ -88,9 +88,7 @@ def calling(encoder):
 @pytest.mark.parametrize("attempt", [
     lambda encoder: calling(encoder)(TEXTS),
     lambda encoder: calling(encoder).fit(tf.data.Dataset.from_tensors((TEXTS, [0, 1])), verbose=0),
-    lambda encoder: encoder(tf.keras.Input([None], dtype="int32")),
     lambda encoder: encoder({"ids": tf.keras.Input([None], dtype="int32")}),
-    lambda encoder: tf.keras.layers.Lambda(encoder)(tf.constant(IDS)),
     lambda encoder: tf.keras.Sequential([encoder])])
 def test_models_of_keras_3_are_refused(encoder, attempt):
     with pytest.raises(ValueError, match="use tf_keras for (the whole|its) model"):
@@ -116,15 +114,6 @@ def test_layers_and_attention_are_those_of_the_formulas(encoder):
     assert encoder(TEXTS, output_attentions=True).hidden_states == ()
 
 
-def test_a_model_reads_the_vectors_of_a_lower_layer(encoder, tmp_path):
-    texts = tf_keras.Input([], dtype=tf.string)
-    model = tf_keras.Model(texts, encoder(texts, output_hidden_states=True).hidden_states[1][:, 0])
-    model.save(tmp_path / "model.keras")
-    loaded = tf_keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_allclose(loaded(TEXTS), encoder(
-        TEXTS, output_hidden_states=True).hidden_states[1][:, 0], atol=1e-5)
-
-
 def test_dropout_differs_between_calls_and_rows_in_training_only(encoder):
     rows = tf.constant([IDS[0], IDS[0]])
     first, second = encoder(rows, training=True), encoder(rows, training=True)
@@ -132,8 +121,8 @@ def test_dropout_differs_between_calls_and_rows_in_training_only(encoder):
     np.testing.assert_array_equal(encoder(rows), encoder(rows))
 
 
-def test_fit_reduces_the_loss_with_batches_of_any_size(encoder):
-    model = classifier(encoder, tf_keras.Input([], dtype=tf.string))
+def test_fit_reduces_the_loss_with_batches_of_any_size(directory):
+    model = classifier(electra_tf.load(directory).encoder, tf_keras.Input([], dtype=tf.string))
     texts = tf.repeat(tf.constant(["the chef ate", "the piano ate the text"]), 16)
     labels = np.repeat([0, 1], 16)
     losses = model.fit(texts, labels, batch_size=11, epochs=16, verbose=0).history["loss"]
@@ -167,11 +156,8 @@ def test_a_saved_model_predicts_the_same_elsewhere_and_keeps_learning(encoder, t
 
 
 @pytest.mark.parametrize(("inputs", "words"), [
-    ([["a", "b", "c"]], "shape"), ([5, 6], "integers"), ([[5.0, 6.0]], "float32"),
-    ([[5] * 40], "at most 32"), ({"attention_mask": [[5]]}, "attention_mask"),
-    ({"ids": [[5]], "mask": [[1]]}, "mask"), ({"ids": [[5]], "input_ids": [[5]]}, "input_ids"),
-    ([tf.constant(["a", "b"])], "one tensor"), (None, "None"), (["a", None], "None"), ([], "float"),
-    ((tf.constant(["a"]), tf.constant(["a", "b"])), "string .B. each"), ([[5, 6], [5]], "Ragged"),
+    ([["a", "b", "c"]], "shape"), ([[5.0, 6.0]], "float32"), ([[5] * 40], "at most 32"),
+    ({"ids": [[5]], "mask": [[1]]}, "mask"), (["a", None], "None"), ([[5, 6], [5]], "Ragged"),
     ({"ids": [[5, 6]], "padding_mask": [1, 0]}, "padding_mask"), ([[99]], "ids must be from"),
     ({"ids": [[5]], "segment_ids": [[2]]}, "segment_ids must be from 0 to 1")])
 def test_inputs_of_another_form_are_refused_in_one_line(encoder, inputs, words):
@@ -179,18 +165,8 @@ def test_inputs_of_another_form_are_refused_in_one_line(encoder, inputs, words):
         encoder(inputs)
 
 
-def test_an_encoder_of_one_segment_refuses_pairs(encoder):
-    config = encoder.get_config()
-    one_segment = electra_tf.ElectraEncoder(
-        **config | {"config": config["config"] | {"type_vocab_size": 1}})
-    assert one_segment(TEXTS).shape == encoder(TEXTS).shape
-    with refused("type_vocab_size=1"):
-        one_segment([("the chef", "meal")])
-
-
 @pytest.mark.parametrize("call", [
-    lambda layer: layer(TEXTS), lambda layer: layer([TEXTS, TEXTS]),
-    lambda layer: tf.function(layer, autograph=False)(TEXTS),
+    lambda layer: layer([TEXTS, TEXTS]),
     lambda layer: tf.cond(tf.size(TEXTS) > 1, lambda: layer(TEXTS), lambda: layer(TEXTS))])
 @pytest.mark.parametrize("name", ["encoder", "tokenizer"])
 def test_texts_are_refused_while_xla_compiles(directory, name, call):
@@ -236,7 +212,8 @@ def test_a_model_refuses_float_ids_and_rows_that_are_too_long(encoder):
         traced(tf.ones([1, 33], tf.int32))
 
 
-def test_blocks_can_be_frozen_and_gradients_reach_the_others(encoder):
+def test_blocks_can_be_frozen_and_gradients_reach_the_others(directory):
+    encoder = electra_tf.load(directory).encoder
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(encoder(TEXTS) ** 2)
     assert None not in tape.gradient(loss, encoder.trainable_weights)

@@ -73,6 +73,13 @@ def require_equal(value, expected):
         np.testing.assert_allclose(value, expected, atol=1e-4)
 
 
+def test_saving_replaces_no_directory(task_directories, tmp_path):
+    model = electra_tf.load_task(task_directories["classification"])
+    for save in (model.save, model.save_pretrained):
+        with refused("exists already; name a new directory"):
+            save(tmp_path)
+
+
 def test_a_teacher_labels_further_texts(directory, task_directories, capsys):
     teacher = task_directories["classification"]
     arguments = {"init_checkpoint": directory, "dev": (TEXTS, ["negative", "positive"] * 2),
@@ -85,3 +92,20 @@ def test_a_teacher_labels_further_texts(directory, task_directories, capsys):
     for needy in ({"distillation_weight": 0.9}, {"unlabelled": ["the chef"]}):
         with refused(f"{min(needy)} needs"):
             electra_tf.finetune("classification", *arguments["dev"], **arguments, **needy)
+
+
+LABELS = ["person", "thing", "thing", "person"]
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    ({"train": "a text", "labels": [1]}, "train must be a list of texts"),
+    ({"train": TEXTS, "labels": LABELS, "dev": "dev.tsv"}, "must both be files"),
+    ({"train": TEXTS, "labels": LABELS, "data_dir": "glue"}, "leave it out with data in memory"),
+    ({"train": TEXTS, "labels": LABELS, "learning_rte": 1.0}, "Did you mean 'learning_rate'"),
+    ({"train": TEXTS, "labels": LABELS, "learning_rate": -1.0}, "optimizer.learning_rate must")])
+def test_mistaken_arguments_leave_no_directory(directory, tmp_path, arguments, words):
+    with refused(words):
+        electra_tf.finetune(**{
+            "task": "classification", "init_checkpoint": directory, "model_dir": tmp_path / "run",
+            **arguments})
+    assert not (tmp_path / "run").exists()

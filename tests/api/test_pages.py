@@ -19,7 +19,6 @@ from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.tasks.task import Kind
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from electra_tf.training import strategies
 from tests.support import tiny_networks
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -78,7 +77,6 @@ def letters(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(package.parent)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setattr(strategies, "MAX_PARTS", 1)  # Every part of a batch is traced.
     return package / "model"
 
 
@@ -100,8 +98,7 @@ def test_the_notebook_was_executed_in_order():
 
 
 @pytest.mark.slow
-def test_the_examples_of_the_reference_run(folder, monkeypatch):
-    monkeypatch.setattr(strategies, "MAX_PARTS", 1)
+def test_the_examples_of_the_reference_run(folder):
     names = run(blocks(REFERENCE), {'pretraining_config("small"': 'pretraining_config("tiny"',
                                     "10_000": "2", "num_train_epochs=2.0": "num_train_epochs=1.0"})
     assert names["films"].results.best.scores["dev"]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from electra_tf.finetuning import outputs
 from electra_tf.pretraining import loop
 from tests.end_to_end import commands
 from tests.support import tiny_encoder
@@ -13,6 +14,7 @@ def training_only(request, monkeypatch):
     if "slow" not in request.keywords:
         monkeypatch.setattr(loop, "Evaluator", lambda run, model: None)
         monkeypatch.setattr(loop, "draw_curves", lambda runs, path: None)
+        monkeypatch.setattr(outputs, "draw_learning_curves", lambda results, path: None)
 
 
 @pytest.fixture(scope="session")

@@ -94,28 +94,22 @@ def test_a_read_only_directory_is_one_line(records, encoder, table, tmp_path, re
             call()
 
 
-def flip(path, fraction=0.5):
+def flip(path):
     content = bytearray(path.read_bytes())
-    content[int(len(content) * fraction)] ^= 1
+    content[len(content) // 2] ^= 1
     path.write_bytes(content)
 
 
-DAMAGES = {"truncated": lambda path: os.truncate(path, 100), "flipped": flip,
-           "missing": pathlib.Path.unlink}
-
-
-@pytest.mark.parametrize("damage", list(DAMAGES))
-def test_damaged_shards_are_named_before_a_run_is_begun(copied, tmp_path, damage):
-    DAMAGES[damage](copied / "train-00001.tfrecord")
+def test_damaged_shards_are_named_before_a_run_is_begun(copied, tmp_path):
+    flip(copied / "train-00001.tfrecord")
     with pytest.raises(UserError, match="train-00001.* is not the shard that.*--overwrite"):
         train(copied, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fraction", [0.1, 0.5])
-def test_damaged_shards_that_were_not_verified_end_training_in_one_line(copied, tmp_path, fraction):
-    flip(copied / "train-00001.tfrecord", fraction)
+def test_damaged_shards_that_were_not_verified_end_training_in_one_line(copied, tmp_path):
+    flip(copied / "train-00001.tfrecord")
     with pytest.raises(UserError, match="train-00001.tfrecord isn.t what manifest.json says.*cut"):
         train(copied, tmp_path / "run", "--set=runtime.verify_checksums=false",
               "--num_train_steps=16")

@@ -80,22 +80,30 @@ def test_two_stages_are_extended_in_the_second(directory, capsys):
     assert (step_of(directory / "both" / "generator"), step_of(directory / "both")) == (2, 6)
 
 
-def test_initial_networks_give_a_new_run_their_shape(directory, capsys):
+def test_networks_of_a_run_begin_another_one_of_their_shape_on_the_same_text(directory, capsys):
     initial = f"--init_checkpoint={directory / 'first'}"
-    call(directory, "second", initial, "--num_train_steps=2",
+    call(directory, "second", initial, "--num_train_steps=1", "--learning_rate=1e-9",
          "--set=model.max_position_embeddings=40")
-    assert "; new: positions 32 to 39 (copies of the first 32)\n" in capsys.readouterr().out
+    assert (f"begins   with {directory / 'first'}, step 4; new: positions 32 to 39 (copies of the "
+            "first 32)\n") in capsys.readouterr().out
+    first, second = ({name: value for name, value in named_arrays.of_run(directory / run).items()
+                      if "position" not in name} for run in ("first", "second"))
+    assert len(first) > 40
+    named_arrays.assert_close(second, first, atol=1e-6)
     first, second = (json.loads((directory / name / "settings.json").read_text())
                      for name in ("first", "second"))
     for name in ("hidden_size", "num_layers", "num_heads", "generator_width", "tying"):
         assert second[f"model.{name}"] == first[f"model.{name}"]
-    call(directory, "second", "--num_train_steps=3")
+    call(directory, "second", "--num_train_steps=2")
     for change, words in (
             ("--set=model.generator_width=1.0", "model.generator_width is 0.5, not 1.0"),
             ("--set=model.num_heads=4", "model.num_heads is 2, not 4"),
             ("--model_size=small", "model.hidden_size is 32, not 256")):
         with pytest.raises(UserError, match=words):
             call(directory, "third", initial, change)
+    (directory / "first" / "settings.json").write_text(json.dumps(first | {"lower_case": False}))
+    with pytest.raises(UserError, match="normalization lower_case=False, strip_acc.* built with"):
+        call(directory, "third", initial)
     assert not (directory / "third").exists()
 
 
@@ -103,11 +111,10 @@ def test_an_encoder_alone_can_give_a_wide_generator_its_layers(directory, capsys
     checkpoint = tiny_networks.pretrained(model__intermediate_size=128)
     pretrained.write(tiny_networks.without(checkpoint, "generator", "discriminator"),
                      directory / "encoder", Format.RUN)
-    call(directory, "second", f"--init_checkpoint={directory / 'encoder'}", "--num_train_steps=2",
+    call(directory, "second", f"--init_checkpoint={directory / 'encoder'}", "--num_train_steps=1",
          "--set=model.generator_width=1.0")
     assert ("; new: discriminator_predictions, generator_predictions, generator (copy of the "
             "encoder's first 2 layers)\n") in capsys.readouterr().out
-    call(directory, "second", "--num_train_steps=3")
     assert pretrained.read(directory / "second").config.generator.num_heads == 2
 
 

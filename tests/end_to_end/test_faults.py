@@ -79,7 +79,8 @@ def test_records_and_run_may_live_on_another_file_system(tmp_path, capsys):
     assert not Path("ram:").exists()
 
 
-@pytest.mark.parametrize("steps_per_loop", [1, 100])
+@pytest.mark.parametrize("steps_per_loop", [
+    1, pytest.param(100, marks=pytest.mark.slow)])
 def test_non_finite_steps_are_named_and_the_last_checkpoint_is_good(
         records, tmp_path, monkeypatch, steps_per_loop):
     run = tiny_run.run_on(records, tmp_path / "model", model__num_layers=1,

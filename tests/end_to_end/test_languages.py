@@ -79,6 +79,7 @@ def test_records_decode_to_the_words_of_the_text(work):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("work", ["chinese", "thai"], indirect=True)
 def test_pre_training_and_its_conversions_keep_the_normalization(work, tmp_path):
     run = tiny_run.run_on(work.records, tmp_path / "model", training__num_train_steps=2,
                           model__vocab_size=work.vocabulary.size)

@@ -10,8 +10,7 @@ import tensorflow as tf
 
 import electra_tf
 from electra_tf.apps.tools import convert_checkpoint
-from electra_tf.finetuning.results import threshold_of
-from electra_tf.formats import pretrained
+from electra_tf.finetuning.results import Epoch, Results, Trial, threshold_of
 from tests.end_to_end import commands
 from tests.end_to_end.commands import HARDWARE
 from tests.support import command_flags, sources
@@ -72,22 +71,19 @@ def test_the_commands_of_the_page_run_and_models_keep_their_threshold(folder, en
             [*record["probabilities"].values()] for record in expected], atol=1e-5)
 
 
-def test_the_mean_of_the_folds_thresholds_is_kept(folder, encoder):
-    commands.finetune("--task=multilabel", "--train=train.jsonl", f"--init_checkpoint={encoder}",
-                      "--model_dir=runs/folds", "--label_threshold=0", "--num_folds=2", *QUICK)
-    *folds, _ = json.loads((folder / "runs/folds/results.json").read_text())["trials"]
-    mean = np.mean([fold["epochs"][0]["scores"]["dev"]["threshold"] for fold in folds])
-    assert threshold_of(folder / "runs/folds") == pytest.approx(mean)
-    assert pretrained.read(folder / "runs/folds").task_settings[
-        "task.label_threshold"] == pytest.approx(mean)
+def test_the_mean_of_the_folds_thresholds_is_kept(tmp_path):
+    trials = [Trial(seed=1, losses=((1, 0.5),), kept_epoch=1, seconds=1.0, examples_per_second=1.0,
+                    fold=fold, epochs=(Epoch(epoch=1, step=2, loss=0.5, scores=scores),))
+              for fold, scores in ((1, {"dev": {"f1_micro": 0.5, "threshold": 0.2}}),
+                                   (2, {"dev": {"f1_micro": 0.5, "threshold": 0.4}}), (0, {}))]
+    Results(task="multilabel", metrics=("f1_micro",), initial="none", trials=tuple(trials)).save(
+        tmp_path)
+    assert threshold_of(tmp_path) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(("flag", "words"), [
     ("--task=multilabel --label_threshold=1", r"must be in \[0, 1\). Received: 1.0"),
-    ("--task=multilabel --class_weights=balanced", "--class_weights is for --task=classif"),
     ("--task=tagging --label_threshold=0.3", "--label_threshold is for --task=multilabel"),
-    ("--task=tagging --pooling=cls", "--pooling is for --task=sentence_embeddings"),
-    ("--task=multilabel --temperature=0.5", "--temperature is for --task=sentence_embeddings"),
     ("--task=multilabel --doc_stride=8", "--doc_stride=8 is for extractive QA and --long_texts"),
     ("--task=classification", r"train.jsonl:1: a text has one label .* use --task=multilabel")])
 def test_what_does_not_fit_is_refused_and_writes_nothing(folder, encoder, flag, words):
@@ -97,12 +93,3 @@ def test_what_does_not_fit_is_refused_and_writes_nothing(folder, encoder, flag, 
         commands.finetune, *flag.split(), f"--train={own}", f"--dev={own}",
         f"--init_checkpoint={encoder}", "--model_dir=runs/none", *QUICK))
     assert not (folder / "runs").exists()
-
-
-def test_data_in_memory_has_lists_of_labels(encoder):
-    model = electra_tf.finetune(
-        "multilabel", ["word1", "word2 word3", "word4"] * 2, [["a"], [], ["a", "b"]] * 2,
-        dev=(["word1"], [["b"]]), init_checkpoint=encoder, num_train_epochs=1.0)
-    assert model.labels == ("a", "b") and model.results.best.scores["dev"]["f1_macro"] >= 0.0
-    assert model.evaluate(["word1", "word2"], [["a"], ["b"]]).keys() == {
-        "f1_micro", "f1_macro", "roc_auc_macro", "average_precision_macro"}

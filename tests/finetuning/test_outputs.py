@@ -1,19 +1,11 @@
 """Predictions take the form that the reader of the file expects, byte for byte."""
 
-import collections
 import json
-import types
 
-import numpy as np
-import pytest
-
-from electra_tf.config.finetuning import FinetuningConfig
-from electra_tf.finetuning import predict
-from electra_tf.finetuning.outputs import mistakes, submission_files
+from electra_tf.finetuning.outputs import submission_files
 from electra_tf.finetuning.predict import require_writable
-from electra_tf.tasks.kinds.base import Scored, Split, json_lines
 from electra_tf.tasks.registry import KINDS
-from electra_tf.tasks.task import Kind, TaggedExample, TaskSpec
+from electra_tf.tasks.task import Kind, TaskSpec
 from tests.support.refusals import refused
 
 CLASSES = [{"key": "0", "texts": ["a\tb"], "prediction": "1", "probability": 0.75,
@@ -66,47 +58,6 @@ def test_an_output_that_cannot_be_written_is_found_first(tmp_path):
     require_writable(tmp_path / "new.tsv", source, overwrite=False)
     assert output.read_text() == "before" and source.read_text() == "text\nx\n"
     assert not list(tmp_path.glob(".*"))
-
-
-@pytest.mark.parametrize(("suffix", "labels"), [
-    (".jsonl", "---"), (".tsv", "---"), (".txt", "---"), (".tsv", "OOO"), (".tsv", "O-O")])
-def test_predictions_in_parts_are_those_of_the_whole(monkeypatch, capsys, suffix, labels):
-    """Every sentence begins with the same line, and the note on cut rows counts all parts."""
-    examples = [TaggedExample(key=str(number), words=("The", f"w{number}"),
-                              tags=None if label == "-" else (label, label))
-                for number, label in enumerate(labels)]
-
-    def records(part):
-        return [{"key": example.key, "words": example.words, "prediction": ["O", "B-X"],
-                 "probability": [0.5, 0.5]} | ({"gold": list(example.tags)} if example.tags else {})
-                for example in part]
-
-    run = types.SimpleNamespace(
-        spec=spec_of("tagging", kind=Kind.TAGGING), config=FinetuningConfig(),
-        encode=lambda part: Split(part, None, np.array([9] * len(part)), limit=8))
-    predictor = types.SimpleNamespace(
-        scored=lambda split, show: Scored(records=records(split.rows), scores={}))
-    form = {**KINDS[Kind.TAGGING].formatters(run.spec), ".jsonl": json_lines}[suffix]
-    monkeypatch.setattr(predict, "PART", 2)
-    known = collections.Counter(label == "-" for label in labels)
-    parts = list(predict._predicted(predictor, run, examples, known, form, suffix))
-    assert "".join(parts) == form(records(examples))
-    assert len(parts) == (1 if len(known) == 2 else 2)
-    assert "note     3 of 3 rows are longer" in capsys.readouterr().err
-
-
-def test_mistakes_are_counted_and_the_most_confident_come_first():
-    spec = TaskSpec(name="classification", kind=Kind.CLASSIFICATION, labels=("no", "yes"),
-                    metrics=("accuracy",))
-    records = [{"key": str(number), "texts": [f"text\n{number}"], "gold": gold,
-                "prediction": label, "probability": share} for number, (gold, label, share) in
-               enumerate([("no", "no", 0.9), ("no", "yes", 0.6), ("yes", "no", 0.8)] * 7)]
-    lines = mistakes(spec, records, "dev").splitlines()
-    assert [line.split() for line in lines[2:5]] == [
-        ["no", "yes"], ["no", "7", "7"], ["yes", "7", "0"]]
-    assert lines[5] == "the most confident mistakes of 14 on dev"
-    assert lines[6] == "   80.0 %  no, true: yes; 2: text 2" and len(lines) == 16
-    assert [line.split()[0] for line in lines[6:]] == ["80.0"] * 7 + ["60.0"] * 3
 
 
 def test_servers_take_files_of_their_own():

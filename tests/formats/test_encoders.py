@@ -58,14 +58,8 @@ def test_an_encoder_of_electra_has_any_prefix(pair, checkpoint, rename, architec
     assert "not used" not in capsys.readouterr().err
 
 
-def test_without_architectures_a_discriminator_is_one_by_its_weights(pair, checkpoint):
-    change_json(pair / "discriminator" / "config.json", architectures=None)
-    tiny_networks.require_equal_weights(pretrained.read(pair), checkpoint)
-
-
 @pytest.mark.parametrize("prefix", [
-    "_orig_mod.", "module.", "module._orig_mod.", "0.auto_model.", "my-model.encoder.",
-    "electra._orig_mod."])
+    "module._orig_mod.", "0.auto_model.", "electra._orig_mod."])
 def test_a_prefix_of_all_names_or_of_a_part_is_left_out_with_a_note(
         pair, checkpoint, prefix, capsys):
     for network in ("discriminator", "generator"):

@@ -4,14 +4,12 @@ import hashlib
 import re
 import shlex
 import subprocess
-import sys
 
 import huggingface_hub
 import pytest
 from huggingface_hub import constants
 
 from electra_tf.core import hub, storage
-from electra_tf.core.command_line import pip_install
 from electra_tf.formats import pretrained
 from tests.support import hub_server, tiny_networks
 from tests.support.hugging_face_files import INDEX, SHARDS, change_json, split_weights, use_keras
@@ -156,8 +154,3 @@ def test_local_paths_come_before_names(server, pair):
     for path in ("pair/discriminator", "pair/discrim", "pair", "a/b/c", "/a/b", "a/b@c", "gs://a/b"):
         assert not hub.is_model_name(storage.path(path)), path
     assert hub.is_model_name(storage.path("pair/other"))
-
-
-def test_without_huggingface_hub_the_extra_to_install_is_named(server, monkeypatch):
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    assert f"without huggingface_hub: {pip_install('hub')}" in refusal(SMALL)

@@ -69,11 +69,9 @@ def test_the_pooling_normalization_and_length_are_those_of_its_files(pair):
 @pytest.mark.parametrize(("encoder", "tokenizer", "length"), [
     ({"transformer_task": "feature-extraction"}, {"model_max_length": 7}, 7),  # Versions 5 and 6.
     (None, {"model_max_length": 7}, 7),
-    ({"max_seq_length": None}, {"model_max_length": 7}, 7),
     ({"max_seq_length": 5}, {"model_max_length": 7}, 5),
     ({"max_seq_length": None}, {"model_max_length": int(1e30)}, 32),
-    ({}, {"model_max_length": 512}, 32), ({}, {"model_max_length": None}, 32),
-    ({}, {"model_max_length": None, "max_len": 3}, 3)])
+    ({}, {"model_max_length": 512}, 32), ({}, {"model_max_length": None, "max_len": 3}, 3)])
 def test_without_a_length_the_tokenizers_is_that_of_vectors(pair, encoder, tokenizer, length):
     """min(max_position_embeddings, model_max_length), as sentence-transformers takes."""
     directory = pair / "discriminator"
@@ -107,9 +105,7 @@ def test_the_old_layout_has_the_encoder_in_a_folder(pair, folder, kind):
 
 @pytest.mark.parametrize(("names", "pooling", "words"), [
     (("Pooling", "Dense"), {}, "Transformer, Pooling, Dense; .* modules.json"),
-    (("WeightedLayerPooling",), None, "Transformer, WeightedLayerPooling"),
     (("Pooling",), {"pooling_mode_attention": True}, "'mean', 'pooling_mode_attention'"),
-    (("Pooling",), {"pooling_mode_mean_tokens": "yes"}, "'pooling_mode_mean_tokens'"),
     (("Pooling",), {"pooling_mode": "first"}, "1_Pooling/config.json"),
     (("Pooling",), {}, "default_prompt_name is 'query'")])
 def test_modules_that_are_not_computed_are_refused_by_name(pair, names, pooling, words):

@@ -44,7 +44,7 @@ def test_bfloat16_is_the_upper_half_of_float32(tmp_path):
     np.testing.assert_array_equal(value, np.array([[1, -0.25], [3.140625, 2**-133]], np.float32))
 
 
-@pytest.mark.parametrize("kind", ["I8", "F8_E4M3", "I64"])
+@pytest.mark.parametrize("kind", ["F8_E4M3", "I64"])
 def test_weights_of_other_types_are_refused(tmp_path, kind):
     save_bytes(tmp_path / "model.safetensors", a=(kind, [1], bytes(8 if kind == "I64" else 1)))
     with refused("int64" if kind == "I64" else kind):
@@ -65,7 +65,6 @@ def test_position_ids_are_left_out_if_they_count_from_0(pair, checkpoint):
     (lambda path: (path / "model-00009-of-00009.safetensors").write_bytes(b""), "00009-of-00009"),
     (lambda path: (path / INDEX).unlink(), "holds none of model.safetensors, .*index.json"),
     (lambda path: change_json(path / INDEX, weight_map={"a": "../other.safetensors"}), "other"),
-    (lambda path: change_json(path / INDEX, weight_map=["a"]), "'weight_map' must be"),
     (lambda path: change_weights_of(path / SHARDS[0]), "two different weights")])
 def test_missing_and_extra_shards_are_named(pair, checkpoint, change, words):
     split_weights(pair / "discriminator")
@@ -127,7 +126,7 @@ def test_a_file_of_keras_that_is_cut_short_is_one_line(keras, length):
 
 
 @pytest.mark.parametrize("options", [
-    {"external": [("elsewhere", 0, 400)]}, {"chunks": (50,)}, {"fillvalue": 7.0}])
+    {"external": [("elsewhere", 0, 400)]}, {"fillvalue": 7.0}])
 def test_a_weight_that_is_not_in_the_file_is_refused(tmp_path, options):
     with h5py.File(tmp_path / "tf_model.h5", "w") as file:
         file.attrs["layer_names"] = ["electra"]

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from electra_tf.tasks import files, in_memory, registry
+from electra_tf.tasks import files, registry
 from electra_tf.tasks.files import Files, read_tagged
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, QuestionExample, TaggedExample, TaskSpec, TextExample
@@ -165,13 +165,9 @@ def test_tagged_sentences_of_json_lines(tmp_path):
     assert (bare.words, bare.tags) == (("EU",), None)
     for record, message in (
             ({"words": ["a", "b"], "tags": ["O"]}, r"a\.jsonl:1: 2 words and 1 tags"),
-            ({"words": [], "tags": []}, "0 words and 0 tags"),
-            ({"words": "a b", "tags": ["O"]}, "'words' must be .* Received: 'a b'"),
-            ({"words": ["a", ""], "tags": ["O", "O"]}, "'words' must be"),
             ({"words": ["a"]}, r"'tags'.* Received the keys: words\."),
             ({"words": ["a"], "tags": [3]}, r"Received: \[3\].*features\['tags'\].*int2str"),
-            ({"words": ["a"], "tags": None}, "'tags' must be .* Received: None"),
-            ({"text": ["a"]}, "'words' .*--text_columns and --label_column .*keys: text")):
+            ({"words": ["a"], "tags": None}, "'tags' must be .* Received: None")):
         path.write_text(json.dumps(record))
         with refused(message):
             read_tagged(path, TAGGED)
@@ -183,7 +179,7 @@ LINES = "".join(f"{json.dumps(row)}\n" for row in SENTENCES)
 
 
 @pytest.mark.parametrize(("name", "content"), [
-    *((name, LINES) for name in ("a.json", "a.txt", "a.conll", "a.csv", "a.tsv", "a")),
+    *((name, LINES) for name in ("a.json", "a.txt", "a.csv", "a")),
     ("a.json", f"\ufeff\n{LINES}"), ("a.json", LINES.replace("\n", "\r\n\r\n")),
     ("a.json", json.dumps(SENTENCES)), ("a.txt", json.dumps(SENTENCES, indent=2))])
 def test_json_is_read_under_any_name(tmp_path, name, content):
@@ -199,18 +195,11 @@ LABEL_STUDIO = [{"id": 1, "data": {"text": "Al Bo"}, "annotations": [{"result": 
 
 @pytest.mark.parametrize(("name", "content", "message"), [
     ("a.json", json.dumps(LABEL_STUDIO), "Label Studio.* CoNLL2003"),
-    ("a.txt", json.dumps(LABEL_STUDIO, indent=1), "Label Studio"),
     ("a.jsonl", '{"text": "Al Bo", "label": [[0, 5, "PER"]]}', "doccano"),
     ("a.json", '{"text": "Al", "tokens": [{"text": "Al"}], "spans": []}', "JSON of .*Prodigy"),
-    ("a.json", '[{"id": 0, "paragraphs": []}]', "spaCy"), ("a.json", '[["Al", "O"]]', "JSON"),
-    ("a.json", '{"text": ["EU"], "label": ["O"]}\n{"text"', r"a\.json:2: not JSON"),
-    ("a.json", '[{"text": [}]', "not JSON"),
     ("a.ann", "T1\tPER 0 5\tAl Bo\nT2\tPER 7 9\tCy\n", "BRAT"),
-    ("a.txt", "#1\tNote T1\tx\nT1\tPER 0 2;4 5\tAl o\n", "BRAT"),
-    ("a.xml", '<?xml version="1.0"?>\n<w t="O">a</w>\n', "XML"),
-    ("a.txt", "<!DOCTYPE html>\n<p>a b</p>\n", "HTML"),
     ("a.txt", 'Sentence #,Word,Tag\nSentence: 1,Al,B-PER\nSentence: 1,",",O\n', "commas"),
-    ("a.tsv", "Al,B-PER\nran,O\n", "commas"), ("a.csv", "Al\tB-PER\n", "commas")])
+    ("a.csv", "Al\tB-PER\n", "commas")])
 def test_other_formats_of_tags_are_named(tmp_path, name, content, message):
     path = write(tmp_path / name, content)
     for labelled in (True, False):
@@ -224,33 +213,6 @@ def test_other_formats_of_tags_are_named(tmp_path, name, content, message):
 def test_words_that_look_like_another_format_are_words(tmp_path, content):
     (example,) = read_tagged(write(tmp_path / "a.txt", content), spec("tagging"))
     assert example.words == tuple(line.split()[0] for line in content.splitlines())
-
-
-@pytest.mark.parametrize(("sizes", "is_noted"), [
-    ([51], True), ([50], False), ([150, 1], False), ([151, 1], True)])
-def test_a_sentence_of_hundreds_of_words_is_noted(tmp_path, sizes, is_noted):
-    rows = [(["w"] * size, ["B-x"] * size) for size in sizes]
-    columns = write(tmp_path / "a.txt", "\n".join("w B-x\n" * size for size in sizes))
-    lines = write(tmp_path / "a.jsonl", "".join(
-        json.dumps({"text": words, "label": tags}) + "\n" for words, tags in rows))
-    data = in_memory.write("train", Kind.TAGGING, *zip(*rows, strict=True))
-    for file in (columns, lines, data):
-        notes = []
-        read_tagged(file, spec("tagging"), notes=notes)
-        assert ("empty line ends a sentence" in notes[0]) is is_noted, file
-    with refused("--dev is needed: .* 60 words: .* an empty line ends a sentence"):
-        registry.load("tagging", None, Files(train=[
-            write(tmp_path / "b.txt", "w B-x\nv O\n" * 30)]))
-
-
-def test_sentences_of_columns_end_at_empty_lines_and_iob1_becomes_iob2(tmp_path):
-    path = write(tmp_path / "a.txt", "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n"
-                 "German JJ I-NP I-MISC\n\n\nPeter NNP I-NP I-PER\nBlackburn NNP I-NP I-PER")
-    first, second = read_tagged(path, TAGGED)
-    assert (first.words, first.tags, first.key) == (
-        ("EU", "rejects", "German"), ("B-ORG", "O", "B-MISC"), "3")
-    assert (second.words, second.tags, second.key) == (
-        ("Peter", "Blackburn"), ("B-PER", "I-PER"), "8")
 
 
 ROWS = [("x", "a"), ("y", "b")]
@@ -301,39 +263,26 @@ def test_columns_by_number(tmp_path, name, text, texts, label, expected, note):
     assert notes == [] if note is None else note in notes[0]
 
 
-PLAIN, TWO = spec(), spec(text_columns=("2",), label_column="1")
+PLAIN = spec()
 
 
 @pytest.mark.parametrize(("name", "data", "task", "message"), [
-    ("a.tsv", "text\tlabel\nx\t\n", PLAIN, ":2: .*'label' is empty"),
     ("a.tsv", "text\ty\nx\t1\n", PLAIN, ":2: no column 'label'.*text, y.*--label_column"),
     ("a.tsv", "sentence\tlabel\nx\t1\n", PLAIN, ":2: no .*'text'.*sentence.*--text_columns"),
-    ("a.jsonl", '{"text": 1, "label": "x"}\n', PLAIN, "'text' must be text. Received: 1"),
     ("a.jsonl", '{"text": "x", "label": null}\n', PLAIN, "'label' must be text"),
     ("a.jsonl", '{"text": "x", "label": "y"}\n{"a": \n', PLAIN, ":2: not JSON"),
-    ("a.jsonl", "[1]\n", PLAIN, ":1: a JSON object"), ("a.json", "[1]", PLAIN, ":1: a JSON object"),
-    ("a.json", '{\n"text": "x"}', PLAIN, ":1: not JSON"),
     ("a.tsv", "text\tlabel\n1\t2\n1\n", PLAIN, r":3: 1 columns.* 2 .*\(text, label\)"),
-    ("a.tsv", "text\tlabel\n\n1\t2\n", PLAIN, ":2: 1 columns"),
-    ("a.tsv", "text\ttext\n1\t2\n", PLAIN, ":1: .*'text' twice"),
-    ("a.tsv", "text\tlabel\n", PLAIN, "no rows"), ("a.tsv", "", PLAIN, "no rows"),
+    ("a.tsv", "text\tlabel\n", PLAIN, "no rows"),
     ("a.tsv", b"text\tlabel\n1\t\xff\n", PLAIN, ":2: not UTF-8 at byte 3"),
-    ("a.csv", 'text,label\n"x,1\n', PLAIN, ":2"), ("a.csv", "text,label\n1\n", PLAIN, ":2: 1 col"),
     ("a.tsv", "text\tlabel\ra\tx\rb\ty\r", PLAIN, "CR alone"),
     ("a.csv", "text,label\n".encode("utf-16"), PLAIN, "iconv -f utf-16 -t utf-8"),
-    ("a.tsv", b"PK\x03\x04...", PLAIN, "zip"), ("a.csv", b"\x1f\x8b.", PLAIN, r"gzip.*\.gz"),
+    ("a.csv", b"\x1f\x8b.", PLAIN, r"gzip.*\.gz"),
     ("a.xlsx", b"PK\x03\x04...", PLAIN, r"read_excel\('/.*xlsx'\)"),
     ("a.parquet", b"PAR1\x15\x04", PLAIN, r"read_parquet\('/.*a\.parquet'\)\.to_"),
-    ("a.arrow", b"\xff\xff\xff\xff\x10\0\0\0", PLAIN, r"from_file\('/.*a\.arrow'\)"),
     ("a.dat", "text,label\n", PLAIN, r"\.tsv, \.csv or \.jsonl"),
     ("a.csv", "x,a\ny, z,b\n", spec(text_columns=("1",), label_column="2"), ":2: 3 columns.* 2 "),
-    ("a.tsv", "label\ttext\n1\tfine\n", TWO, ":1: .*header, label, text"),
-    ("a.tsv", "gold_label\tsentence1\nneutral\tfine\n", TWO, ":1: .*header, gold_label"),
-    ("a.tsv", "1\tfine\n", spec(text_columns=("3",), label_column="1"),
-     "no column '3'.* 1, 2.*by number"),
     ("a.tsv", "text\tlabel\nx\t1\n", spec(key_column="id"), "no column 'id'.* --key_column"),
     ("a.tsv", "text\tlabel\nx\tbig\n", NUMBERS, ":2: 'label' must be a number.*'big'"),
-    ("saved/dataset_info.json", "{}", PLAIN, r"load_from_disk\('/.*saved'\)\.to_json"),
     ("saved/dataset_dict.json", "{}", PLAIN, r"load_from_disk\('/.*saved'\)\['train'\]\.to_json")])
 def test_what_cannot_be_read_is_named_with_its_line(tmp_path, name, data, task, message):
     path = write(tmp_path / name, "")
@@ -350,7 +299,7 @@ def unquoted(path, separator="\t", **options):
 
 
 @pytest.mark.parametrize(("name", "separator"), [
-    ("a.tsv", "\t"), ("a.csv", "\t"), ("a.csv", ","), ("a.csv", ";")])
+    ("a.tsv", "\t"), ("a.csv", ",")])
 def test_quotation_marks_in_text_swallow_no_rows(tmp_path, name, separator):
     for marks in ({3: '"{}'}, {3: '"{}', 9: '{}"'}, {3: '"{}', 4: '{}"'},
                   {3: '"{}', 4: '"{}"', 9: '{}"'}, {2: '"A" {}', 7: '{}"'}):
@@ -364,10 +313,8 @@ def test_quotation_marks_in_text_swallow_no_rows(tmp_path, name, separator):
 
 @pytest.mark.parametrize(("name", "separator", "rows"), [
     ("a.csv", ",", [["Hello, dear\nfriend", "b"], ["plain", "a"]]),
-    ("a.csv", ",", [["a, b\nc, d", "b"], ["e, f", "a"]]), ("a.csv", ";", [["x\n\ny", "b"]] * 3),
     ("a.csv", ",", [['He said "no"', "b"], ["two\nlines", "a"], ["x,y", "b"]]),
     ("a.csv", "\t", [["two\nlines", "b"], ["plain", "a"]]),
-    ("a.csv", "\t", [["plain", "b\nc"], ["d", "a"]]),
     ("a.tsv", "\t", [["two\nlines", "b"], ["x", "a\n1"], ['say "x"', "a"]])])
 def test_line_ends_in_quoted_cells_stay(tmp_path, name, separator, rows):
     with (tmp_path / name).open("w", newline="") as file:

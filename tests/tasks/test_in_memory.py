@@ -119,41 +119,30 @@ def test_integers_and_booleans_are_labels_as_text_and_dev_is_held_out():
 @pytest.mark.parametrize(("data", "words"), [
     ((TEXTS, [1.0, 0.0, np.nan, 1.0]), "train:1: a class must be text, an integer"),
     ((TEXTS, ["a", "b", None, "a"]), "train:3: 'label' .*None"),
-    ((["a", None], [0, 1]), "train:2: 'text' .*None"),
-    ((["a", "\ud800"], [0, 1]), "train:2: not JSON"), ((TEXTS, ["", "a", "b", "a"]), "train:1: "),
-    ((TEXTS, LABELS[:3]), "4 texts, 3 labels"), (([], []), "no examples"),
-    (("a text", [1]), "list of strings"), ((TEXTS, [1, "a", 0, 1]), "int, str"),
+    ((["a", "\ud800"], [0, 1]), "train:2: not JSON"), ((TEXTS, LABELS[:3]), "4 texts, 3 labels"),
+    (([], []), "no examples"), ((TEXTS, [1, "a", 0, 1]), "int, str"),
     ((TEXTS,), "train has no labels"), ((TEXTS, [1] * 4), "one label only"),
-    ((LABELS, TEXTS), "'text' .* 1"), (({"texts": TEXTS, "label": LABELS},), "'text'.* texts, lab"),
-    (({"text": TEXTS, "label": LABELS[:1]},), "4 text, 1 label"),
     (((["a", "b"], ["c", "d"]), [0, 1]), "ambiguous"),
     (([("a", "b"), "c"], [0, 1]), r"train:2: 2 text\(s\) per example"),
     ((data_set(TEXTS, LABELS).repeat(),), "without an end"),
-    ((data_set(TEXTS),), r"\(text, label\)"), ((data_set(TEXTS, LABELS).take(0),), "no examples"),
     ((TEXTS, LABELS, TEXTS), "dev has no labels"),
-    ((TEXTS, LABELS, [TEXTS, LABELS]), "dev has no labels"),
     ((TEXTS, LABELS, (TEXTS, [7] * 4)), "dev: 1: the label '7'"),
     (("regression", TEXTS, [1.0, 2.0, np.nan, 0.0]), "train:3: 'label' .*None"),
-    (("multilabel", TEXTS, [["a"], ["b"], None, []]), "train:3: 'label' .*None"),
-    (("sentence_embeddings", [["a", "b"], ["c", None]]), "train:2: 'text_2'"),
     (("sentence_embeddings", (["a", "b"], ["c", "d"])), "ambiguous"),
     (("regression", TEXTS, [1.0, np.inf, 2.0, 3.0]), "train:2: Infinity"),
     (("multilabel", TEXTS, 2 * np.array(MATRIX)), "0 or 1 .* 2"),
-    (("multilabel", TEXTS, OTHERS), "different labels"),
     (("tagging", WORDS, [["O"], ["O"]]), "train:1: 2 words and 1 tags"),
     (("tagging", ["He runs"], ["O O"]), "list of strings, one for each word"),
     (("question_answering", [{"context": "Ada."}]), "'question' is missing"),
-    (("question_answering", TEXTS, LABELS), "question, context"),
-    (("question_answering", TEXTS), "dictionaries"),
-    (("question_answering", [QUESTION | {"context": {1}}]), "set is not JSON")])
+    (("question_answering", TEXTS), "dictionaries")])
 def test_other_data_is_refused_in_one_line(data, words):
     task, data = (data[0], data[1:]) if data[0] in [*Kind] else ("classification", data)
     with refused(words):
         load(*data, task=task)
 
 
-@pytest.mark.parametrize("missing", ["nan", "NA", "NaT", "None"])
-@pytest.mark.parametrize("column", ["text", "label"])
+@pytest.mark.parametrize(("missing", "column"), [
+    ("nan", "text"), ("NA", "label"), ("NaT", "label"), ("None", "text")])
 def test_missing_values_of_pandas_are_named_with_row_and_column(missing, column):
     pandas = pytest.importorskip("pandas")
     columns = {"text": ["a", "b", "c"], "label": ["x", "y", "x"], "other": [1.0, np.nan, None]}
@@ -164,8 +153,8 @@ def test_missing_values_of_pandas_are_named_with_row_and_column(missing, column)
             load(frame)
 
 
-@pytest.mark.parametrize("labels", [MATRIX, [tuple(row) for row in MATRIX], [
-    str(row) for row in MATRIX], np.array(MATRIX, bool).tolist(), np.array(MATRIX)])
+@pytest.mark.parametrize("labels", [
+    MATRIX, [str(row) for row in MATRIX], np.array(MATRIX, bool).tolist(), np.array(MATRIX)])
 def test_lists_of_0_and_1_have_numbers_or_names_of_columns_as_labels(labels):
     task = load(TEXTS, labels, (TEXTS, labels), task="multilabel")
     assert [example.label for example in task.train] == [("0", "1"), (), ("1",), ("0",)]
@@ -173,14 +162,6 @@ def test_lists_of_0_and_1_have_numbers_or_names_of_columns_as_labels(labels):
     file = in_memory.write("train", Kind.MULTILABEL, TEXTS, MATRIX, label_column="x,y")
     task = registry.load("multilabel", None, Files(train=[file], dev=[file], label_column="x,y"))
     assert [example.label for example in task.train] == [("x", "y"), (), ("y",), ("x",)]
-
-
-def test_columns_of_a_frame_that_look_like_labels_refuse_pairs():
-    columns = {"q1": TEXTS, "q2": OTHERS, "is_duplicate": LABELS, "score_set": [{1}, {2}, {3}, 4]}
-    file = in_memory.write(
-        "train", Kind.SENTENCE_EMBEDDINGS, table(columns), text_columns=("q1", "q2"))
-    with refused("train: .*without the column 'is_duplicate'"):
-        registry.load("sentence_embeddings", None, Files(train=[file], text_columns=("q1", "q2")))
 
 
 def test_a_generator_without_an_end_is_refused(monkeypatch):

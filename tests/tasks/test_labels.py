@@ -5,10 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from electra_tf.tasks import registry
-from electra_tf.tasks.files import Files
 from electra_tf.tasks.labels import in_order, parsed, separators
-from tests.support.text_files import write
 
 
 @pytest.mark.parametrize("numbers", [range(12), range(-11, 3), [100, 20, 3], [1, 0]])
@@ -49,19 +46,3 @@ def test_objects_of_0_and_1_are_the_labels_that_apply_and_others_stay(value, lab
         ["issue#5", "issue#6"], ["R&B", "Sci/Tech", "B2B"], []))])
 def test_marks_between_labels_separate_them_and_marks_within_do_not(cells, mark):
     assert separators(cells) == ([] if mark is None else [mark])
-
-
-@pytest.mark.parametrize(("labels", "words"), [
-    (["room", "staff", "room#staff"], ("1 labels such as 'room#staff'", "'#'")),
-    (["Good", "bad", "good"], ["'Good' and 'good'"]), (["a b", "ab"], ["'a b' and 'ab'"]),
-    ([1, 1.0, 2], ["'1' and '1.0'"]), (["01", "1", "10"], ["'01' and '1'"]),
-    (["True", "true"], ["'True' and 'true'"]), (["[pos]", "neg"], ["'[pos]'"]),
-    (["'pos'", "neg"], ["\"'pos'\""]), (['"pos"', "neg"], ["'\"pos\"'"]),
-    (["a", 'b"'], ["'b\"'"]), (["B-PER", "I-PER", "O", "''", "``", "(", ")", ",", "PRP$", "0", "1",
-                              "2.5", "C#", "New York", "don't know", "Sci/Tech"], None)])
-def test_labels_that_are_hardly_meant_are_noted(tmp_path, labels, words):
-    path = write(tmp_path / "a.jsonl", "".join(
-        json.dumps({"text": f"t{label}", "label": label}) + "\n" for label in labels))
-    notes = registry.load("classification", None, Files(train=[path], dev=[path])).notes
-    assert len(notes) == (words is not None)
-    assert all(word in notes[0] for word in words or ())

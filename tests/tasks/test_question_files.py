@@ -49,14 +49,13 @@ def test_an_answer_of_squad_is_scored_and_learned_unless_it_is_misplaced(tmp_pat
 @pytest.mark.parametrize(("content", "message"), [
     ("{", "not JSON"), ("{}", r"dev\.json: 'data' is missing"), ({"data": []}, "no questions"),
     ({"data": [{"paragraphs": [{"qas": []}]}]}, r"data\[0\]\.paragraphs\[0\]: 'context'"),
-    (asked_of({"question": "y"}), r"qas\[0\]: no answers"), ([1], r"data\[0\]: "),
+    ([1], r"data\[0\]: "),
     (asked_of(GOOD | {"answers": {"text": ["a", "b"], "answer_start": [0]}}), r"answers\[1\]: "),
-    (asked_of(GOOD | {"is_impossible": "no"}), r"qas\[0\]: 'is_impossible'"),
     (asked_of(GOOD | {"is_impossible": True}), r"qas\[0\]: is_impossible is true"),
     (asked_of({"id": "a", "question": "b"}), r"qas\[0\]: no answers"),
     (asked_of(GOOD, GOOD), r"qas\[1\]: .*'q1'"),
     *((asked_of(GOOD | {"answers": [{"text": "2016", "answer_start": wrong}]}),
-       "'answer_start' must be a whole number") for wrong in (30.5, True, None, "x", " 30"))])
+       "'answer_start' must be a whole number") for wrong in (30.5, True, " 30"))])
 def test_another_format_than_squads_is_named_with_the_place(tmp_path, content, message):
     with refused(message):
         squad(tmp_path, content)
@@ -154,9 +153,7 @@ def test_the_first_right_place_of_a_detected_answer_is_learned(tmp_path, detecte
 @pytest.mark.parametrize(("lines", "message"), [
     ([[]], ":2: must be an object"), ([{"qas": []}], ":2: 'context'"), ([line()], "no questions"),
     ([line(), line({"question": "x"})], r":3: qas\[0\]: 'qid'"),
-    ([line(question() | {"qid": 7.5})], r":2: qas\[0\]: 'qid'"),
     ([line(question() | {"answers": []})], r":2: qas\[0\]: no answers"),
-    ([line(question("a", ("Ünal",)))], r":2: qas\[0\]: no answers"),
     ([line(question("a")), line(question("b"), question("a"))], r":3: qas\[1\]: .*'a'"),
     ([line(context="a\ud800")], "surrogates")])
 def test_what_cannot_be_so_in_mrqa_is_named_with_its_line(tmp_path, lines, message):

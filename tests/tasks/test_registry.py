@@ -121,12 +121,10 @@ def test_names_on_the_command_line_are_glue_s_tasks_or_one_other():
 
 @pytest.mark.parametrize(("name", "user_files", "message"), [
     ("squadd", {}, r"cola, .*ner, clas.*: 'squadd'\. Did you mean 'squad'"),
-    ("cola", {}, "--data_dir .*--task=cola"), ("chunk", {"train": "a.csv"}, "--data_dir; --train"),
-    ("classification", {}, "--train .*--task=classification"),
+    ("chunk", {"train": "a.csv"}, "--data_dir; --train"),
     ("regression", {"train": "a.csv"}, "must be a number.* 'no'"),
     ("classification", {"train": "one.csv", "dev": "one.csv"}, "one label only, 'no'"),
     ("classification", {"train": "a.csv", "dev": "other.csv"}, "the label 'maybe'"),
-    ("cola", {"text_columns": ("body",)}, "--text_columns .*leave it"),
     ("squad", {"label_column": "answer"}, "--label_column .*leave it")])
 def test_what_is_missing_or_wrong_is_one_line(tmp_path, name, user_files, message):
     for file, labels in (("a", ("no", "yes")), ("one", ("no", "no")), ("other", ("maybe",))):

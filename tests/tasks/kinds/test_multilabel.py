@@ -1,7 +1,6 @@
 """Sets of labels: read or refused by their line, learned as in transformers, scored by hand."""
 
 import json
-import re
 import types
 
 import numpy as np
@@ -49,32 +48,25 @@ TOXIC = ("toxic",), (), ("toxic",)
 @pytest.mark.parametrize(("name", "content", "label", "sets", "note"), [
     # Lists, cells and columns of 0 and 1.
     ("a.jsonl", json_lines(["b", "a"], [], ["b"]), "label", LABELS, None),
-    ("a.jsonl", json_lines(["b ", "a"], [], [" b"]), "label", LABELS, None),
     ("a.jsonl", '{"text": "x", "a": 1, "b": true}\n{"text": "x", "a": 0, "b": false}\n'
      '{"text": "x", "a": 0.0, "b": 1.0}\n', "a, b,a", LABELS, None),
     ("a.tsv", "text\tlabel\nx\tb, a\nx\t\nx\tb\n", "label", LABELS, "separated by ','"),
     ("a.csv", "text,b,a\nx,1,1\nx,False,0\nx,1.0,0\n", "a,b", LABELS, None),
     *(("a.tsv", f"text\ttoxic\nx\t{values}\n".replace(" ", "\nx\t"), "toxic", TOXIC, None)
-      for values in ("1 0 1", "1.0 0.0 1.0", "True False True", "true false true")),
+      for values in ("1 0 1", "True False True")),
     # As other programs write them.
     ("a.csv", "text,label\nx,\"['b', 'a']\"\nx,[]\nx,['b']\n", "label", LABELS, "printed lists"),
-    ("a.csv", 'text,label\nx,"[""b"", ""a""]"\nx,[]\nx,"[""b""]"\n', "label", LABELS, "printed"),
-    ("a.csv", "text,label\nx,\"{'a', 'b'}\"\nx,\nx,b\n", "label", LABELS, "printed lists"),
     ("a.jsonl", json_lines("['b', 'a']", "[]", '["b"]'), "label", LABELS, "printed lists"),
     ("a.jsonl", json_lines({"a": 1.0, "b": 1.0}, {"a": 0, "b": 0}, {"a": False, "b": True}),
      "label", LABELS, "objects"),
     ("a.csv", 'text,label\nx,"b,a"\nx,\nx,"b,"\n', "label", LABELS, "separated by ','"),
     ("a.csv", "text;label\nx;b|a|\nx;\nx;|b\n", "label", LABELS, "separated by '|'"),
     ("a.csv", "text,label\nx,b#a\nx,\nx,b\nx,a\nx,a#b\n", "label", LABELS, "separated by '#'"),
-    ("a.csv", 'text,label\nx,"b\na"\nx,\nx,b\nx,a\nx,"a\nb"\n', "label", LABELS, r"by '\n'"),
     ("a.tsv", "text\tlabel\nx\tb a\nx\t\nx\tb\nx\ta\nx\ta b\n", "label", LABELS, "by ' '"),
     # Lists of 0 and 1 have a label for each position, lists of numbers of labels not.
     ("a.jsonl", json_lines([1, 0, 1], [0, 0, 0], [0, 1, 0]), "label", MANY, "lists of 0 and 1"),
-    ("a.json", f"[{','.join(json_lines([1, 0, 1], [0, 0, 0], [0, 1, 0]).splitlines())}]", "label",
-     MANY, "lists of 0 and 1"),
     ("a.csv", 'text,label\nx,"[1, 0, 1]"\ny,"[0, 0, 0]"\nz,"[0, 1, 0]"\n', "label", MANY, "0 an"),
     ("a.tsv", "text\tlabel\nx\t1,0,1\ny\t0,0,0\nz\t0,1,0\n", "label", MANY, "lists of 0 and 1"),
-    ("a.jsonl", json_lines([True, False, True], [0.0, 0.0, 0.0], [0, 1, 0]), "label", MANY, "0 an"),
     ("a.jsonl", json_lines([0], [1], [0, 1], []), "label", (("0",), ("1",), ("0", "1"), ()), None),
     ("a.jsonl", json_lines([0], [1], [1]), "label", (("0",), ("1",), ("1",)), None)])
 def test_sets_are_read_in_every_form(tmp_path, name, content, label, sets, note):
@@ -87,38 +79,16 @@ def test_sets_are_read_in_every_form(tmp_path, name, content, label, sets, note)
 @pytest.mark.parametrize(("name", "content", "label", "words"), [
     ("a.jsonl", json_lines("a"), "label", ":1: 'label' must be a list of different labels"),
     ("a.jsonl", json_lines(["a", "a"]), "label", "different labels.* Received: .'a', 'a'"),
-    ("a.jsonl", json_lines(["a", " "]), "label", "different labels"),
-    ("a.jsonl", json_lines(["a"], [0.5]), "label", ":2: .*different labels"),
     ("a.jsonl", json_lines(["a"], None), "label", ":2: .*different labels.* None"),
-    ("a.jsonl", json_lines([], []), "label", r"same labels, \[\]"),
     ("a.tsv", "text\ttoxic\nx\t1\nx\t0\nx\t\n", "toxic", ":4: 'toxic' must be a list"),
     ("a.tsv", "text\tlabel\nx\ta,b|c\n", "label", "'label' has ',' and '|'"),
     ("a.tsv", "text\tlabel\nx\t['a' 'b']\n", "label", r":2: 'label' .*\['a' 'b'\]"),
-    ("a.tsv", "text\tlabel\nx\ta,,b\n", "label", ":2: 'label' .* 'a,,b'"),
     ("a.jsonl", json_lines([1, 0, 1], [1, 0]), "label", ":1: .*0 and 1 .*Received: .1, 0, 1"),
-    ("a.jsonl", json_lines({"a": 0.5}), "label", ":1: 'label' must be a list"),
     ("a.csv", "text,a,b\nx,1,2\n", "a,b", ":2: 'b' must be 0 or 1.*'2'"),
-    ("a.csv", "text,a,b\nx,1,\n", "a,b", ":2: 'b' must be 0 or 1.*''"),
-    ("a.jsonl", '{"text": "x", "a": 1, "b": 0.5}\n', "a,b", ":1: 'b' must be 0 or 1"),
     ("a.csv", "text,a,b\nx,1,0\n", "a,c", ":2: no column 'c'.* text, a, b")])
 def test_sets_that_cannot_be_read_are_refused(tmp_path, name, content, label, words):
     with refused(words):
         load(tmp_path, name, content, label)
-
-
-def test_labels_of_one_file_alone_are_noted(tmp_path):
-    train = write(tmp_path / "train.csv", "text,a,b,c\nx,1,0,0\ny,0,1,0\n")
-    dev = write(tmp_path / "dev.csv", "text,a,b,c\nx,1,0,1\ny,1,0,0\n")
-    task = registry.load("multilabel", None, Files(train=[train], dev=[dev], label_column="a,b,c"))
-    for path, left_out in ((train, "c"), (dev, "a, b")):
-        assert any(re.search(f"{path}: .* average precision: {left_out}$", note)
-                   for note in task.notes)
-    assert task.spec.labels == ("a", "b", "c")
-    lists = [write(tmp_path / name, json_lines(*labels)) for name, labels in (
-        ("train.jsonl", (["a"], ["b"])), ("dev.jsonl", (["a", "new"], [])))]
-    task = registry.load("multilabel", None, Files(train=lists[:1], dev=lists[1:]))
-    assert task.spec.labels == ("a", "b")
-    assert "1 labels that training never shows count as missed: new (1)" in str(task.notes)
 
 
 def test_held_out_sets_are_stratified_and_unlabelled_texts_are_read(tmp_path):
@@ -192,6 +162,8 @@ def test_labels_that_the_task_lacks_count_as_missed_and_affect_no_other_score():
         "f1_macro": metrics.f1_score(truth, predicted, average="macro", zero_division=0),
         "roc_auc_macro": metrics.roc_auc_score(user_files, probabilities, average="macro"),
         "average_precision_macro": metrics.average_precision_score(user_files, probabilities)})
+
+
 def test_the_baseline_is_the_constant_set_with_the_best_micro_f1():
     # Of 4 texts, 4 have a, 2 b, 1 c: micro F1 of a 8 / 11, of a and b 12 / 15, of all 14 / 19.
     train = examples(("a", "b", "c"), ("a", "b"), ("a",), ("a",))

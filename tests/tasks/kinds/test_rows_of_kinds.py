@@ -1,16 +1,13 @@
 """Examples become rows that lose nothing unsaid, with the targets that their loss needs."""
 
-import contextlib
 import itertools
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.finetuning import FinetuningConfig, TaskConfig
-from electra_tf.config.model import ModelConfig
+from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import RowBatch
-from electra_tf.finetuning.run import FinetuningRun
 from electra_tf.modeling.rng import Rng
 from electra_tf.tasks.kinds import base, tagging
 from electra_tf.tasks.registry import KINDS
@@ -18,7 +15,6 @@ from electra_tf.tasks.task import QuestionExample, TaggedExample, TaskSpec, Text
 from electra_tf.text.normalization import TextSettings
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests.support.refusals import refused
 
 WORDS = ("a", "b", "c", "##d", ".")
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *WORDS))
@@ -92,19 +88,6 @@ def test_texts_that_are_cut_are_counted(kind, examples, note):
     spec = TaskSpec(name=kind, kind=kind, labels=labels, metrics=("accuracy",))
     split = KINDS[spec.kind].encode(spec, examples, encoder(8), TaskConfig(max_query_length=3))
     assert list(split.notes) == ([] if note is None else [note])
-
-
-@pytest.mark.parametrize(("kind", "example", "is_read"), [
-    ("regression", text("a"), True), ("tagging", words("a", "b"), True),
-    ("sentence_embeddings", text("a", "b"), True), ("regression", text("a", "b"), False),
-    ("question_answering", question("a"), False)])
-def test_an_encoder_of_one_segment_is_refused_before_training(kind, example, is_read):
-    spec = TaskSpec(name=kind, kind=kind, labels=("O",) * (kind == "tagging"), metrics=("x",))
-    run = FinetuningRun(
-        config=FinetuningConfig(model=ModelConfig(type_vocab_size=1)), objective=None, spec=spec,
-        strategy=None, text=TextSettings(vocabulary=VOCABULARY), model_dir=None)
-    with contextlib.nullcontext() if is_read else refused("type_vocab_size=1"):
-        assert len(run.encode([example]).rows) == 1
 
 
 def test_words_are_tagged_at_their_first_pieces():
