@@ -38,25 +38,17 @@ def test_a_file_means_what_stands_there_whatever_yaml_makes_of_it(tmp_path):
 
 @pytest.mark.parametrize(("changes", "words"), [
     ({"masking.rte": 0.2}, ["masking.rte", "Did you mean 'masking.rate'"]),
-    ({"nothing": 1}, ["nothing", "Sections: model, initialization, data"]),
     ({"masking.rate": "1.5"}, ["masking.rate", "in (0, 1)", "1.5"]),
     ({"masking.rate": "nan"}, ["masking.rate", "finite number", "nan"]),
     ({"training.seed": "1.5"}, ["training.seed", "whole number", "1.5"]),
-    ({"training.seed": True}, ["training.seed", "whole number"]),
     ({"training.seed": "010"}, ["training.seed", "whole number", "'010'"]),
-    ({"training.seed": "9" * 5000}, ["training.seed", "whole number"]),
     ({"training.seed": 10**5000}, ["training.seed", "at most 2,147,483,647", "too many digits"]),
-    ({"masking.rate": "1e999"}, ["masking.rate", "finite number"]),
-    ({"model.num_layers": 10**30}, ["model.num_layers", "in (0, 1000]"]),
     ({"model.vocab_size": 1 << 24, "model.embedding_size": 1 << 16},
      ["the model must be one of at most 20,000,000,000 parameters"]),
-    ({"training.num_train_steps": "0"}, ["training.num_train_steps", "greater than 0"]),
-    ({"runtime.deterministic": "maybe"}, ["runtime.deterministic", "true or false", "maybe"]),
     ({"training.precision": "int8"}, ["training.precision", "bfloat16", "int8"]),
     ({"model.num_heads": 3}, ["model.hidden_size", "multiple of model.num_heads=3"]),
     ({"initialization.scheme": "adjacent", "model.embedding_size": 1},
      ["the size of embeddings", "4 or more for initialization.scheme=adjacent", "Received: 1"]),
-    ({"initialization.scheme": "adjacent", "model.num_heads": 256}, ["size of an attention head"]),
     ({"runtime.tpu": "x", "runtime.distribution_strategy": "mirrored"}, ["tpu='x'", "mirrored"]),
 ])
 def test_a_wrong_setting_is_one_line_that_names_it(changes, words):
@@ -68,15 +60,11 @@ def test_a_wrong_setting_is_one_line_that_names_it(changes, words):
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    ("masking:", ["'masking' must be fields"]), ("[1, 2]", ["must be sections"]),
-    ("masking: {rate: 1", ["not valid YAML"]),
+    ("masking:", ["'masking' must be fields"]), ("masking: {rate: 1", ["not valid YAML"]),
     ("masking: {rate: 1}\nmasking: {rate: 2}", ["'masking' occurs twice"]),
-    ("masking: {rate: 1, rate: 2}", ["'rate' occurs twice"]),
     ("masking: {rate: [1]}", ["'masking.rate' must be one value"]),
-    ("a: &a {b: *a}", ["not valid YAML"]), ("? [1]\n: 2", ["is not a name"]),
     ("a: {b: 1}\n---\na: {b: 1}", ["single document"]), ("[" * 50_000, ["not valid YAML"]),
     ("a" * 100_000, ["larger than 65,536 bytes"]), ("\ud800", ["not valid YAML"]),
-    ("a: \x00", ["not valid YAML"]),
 ])
 def test_a_wrong_file_is_one_line_that_names_it(tmp_path, text, words):
     path = tmp_path / "run.yaml"

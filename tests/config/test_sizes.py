@@ -3,12 +3,10 @@
 import dataclasses
 
 import pytest
-import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.config.pretraining import pretraining_config
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.modeling.electra import ElectraModel
 
 
 @pytest.mark.parametrize(("size", "expected", "generators"), [
@@ -29,17 +27,6 @@ def test_settings_equal_the_papers_tables(size, expected, generators):
     assert generators == (
         model.generator.hidden_size, model.generator.intermediate_size, model.generator.num_heads,
         model.generator.num_layers)
-
-
-@pytest.mark.parametrize(("size", "millions"), [
-    ("small", 14), ("base", 110), pytest.param("large", 335, marks=pytest.mark.slow)])
-def test_the_networks_have_as_many_parameters_as_published(size, millions):
-    with tf.Graph().as_default():  # Shapes only: no memory for 335 million weights.
-        model = ElectraModel(pretraining_config(size).model, seed=0)
-        count, both = (sum(variable.shape.num_elements() for variable in part.trainable_variables)
-                       for part in (model.discriminator, model))
-    assert count == pytest.approx(millions * 1e6, rel=0.04)
-    assert size != "small" or both == 14_196_219
 
 
 @pytest.mark.parametrize(("steps", "interval"), [(1, 1), (40, 2), (2000, 100), (1_000_000, 100)])

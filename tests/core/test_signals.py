@@ -7,8 +7,6 @@ import time
 
 import pytest
 
-SIGNALS = pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130),
-                                                         (signal.SIGTERM, 143)])
 IGNORING_SIGINT = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
 LONG_CALL = "hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)"
 
@@ -43,8 +41,8 @@ except signals.Interrupted as error:
     raise {}('Exception encountered when calling layer') from error"""
 
 
-@pytest.mark.parametrize("ignoring", [False, True])
-@SIGNALS
+@pytest.mark.parametrize(("number", "status", "ignoring"), [
+    (signal.SIGINT, 130, False), (signal.SIGINT, 130, True), (signal.SIGTERM, 143, False)])
 @pytest.mark.parametrize(("body", "line"), [
     ("ready()\ntime.sleep(20)", "interrupted."),
     (CONVERTED.format("RuntimeError"), "interrupted."),
@@ -97,7 +95,7 @@ def test_sigterm_ends_a_command_in_time(body, interrupt_seconds, output):
 @pytest.mark.parametrize("body", [
     "try:\n    ready()\n    time.sleep(20)\nfinally:\n    time.sleep(20)",
     f"with signals.StopRequest():\n    ready()\n    {LONG_CALL}"], ids=["cleaning up", "long call"])
-@SIGNALS
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_second_signal_ends_at_once(body, number, status):
     process = started(body)
     process.send_signal(number)

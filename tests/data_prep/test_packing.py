@@ -71,7 +71,7 @@ def content(ids):
 
 
 @pytest.mark.parametrize("name", PACKINGS)
-@pytest.mark.parametrize("max_seq_length", [5, 8, 32, 128])
+@pytest.mark.parametrize("max_seq_length", [5, 32])
 def test_every_token_is_in_one_well_formed_example(name, max_seq_length):
     documents = numbered(random_lengths(max_seq_length), 0.3)
     owner = {token: number for number, document in enumerate(documents)

@@ -25,18 +25,3 @@ def test_unknown_words_are_counted_by_script(build, tmp_path):
     assert warning.endswith("pre-train with it.") and "of the words became [UNK]" in warning
     usual = build("usual")
     assert usual.counts.unknown_by_script == {} and summary.warnings(usual) == []
-
-
-def test_a_note_names_what_is_held_out(build, tmp_path):
-    (tmp_path / "few.txt").write_text(
-        "\n\n".join("word " * (number + 3) for number in range(5)) + "\n")
-    made = build("few", text=str(tmp_path / "few.txt"), held_out_fraction=0.01)
-    (shard,) = made.shards_of("eval")
-    assert shard.tokens == 5 * 4 + 3  # Five words of four letters; [CLS] and two [SEP].
-    assert "1 of the 5 documents was held out" in summary.held_out_note(made)
-    (tmp_path / "one.txt").write_text("a single document\n")
-    note = summary.held_out_note(build("single", text=str(tmp_path / "one.txt")))
-    assert "the text is a single document. Put blank lines between documents" in note
-    (tmp_path / "equal.txt").write_text("one document\n\n" * 30)
-    note = summary.held_out_note(build("equal", text=str(tmp_path / "equal.txt")))
-    assert "its 30 documents are equal or begin alike" in note

@@ -45,6 +45,7 @@ MRQA = [
 CSV = 'text,label\r\n"two\r\nlines, a comma",yes\r\nand "" one,no\r\n'
 CONLL = "EU NNP B-ORG\nrejects VBZ O\n\nPeter NNP B-PER\n. . O\n"
 
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     return tmp_path_factory.mktemp("texts")

@@ -7,7 +7,7 @@ from tests.support import python_process, sources
 
 SOURCES = sources.sources()
 
-# Modules that must start without TensorFlow's seconds and without matplotlib.
+# Modules that must start without the seconds of TensorFlow, Beam and matplotlib.
 LIGHT = (
     "electra_tf.apps.tools.plot_curves", "electra_tf.config.overrides",
     "electra_tf.config.pretraining", "electra_tf.config.runtime", "electra_tf.data.manifest",
@@ -15,7 +15,8 @@ LIGHT = (
     "electra_tf.core.atomic_file", "electra_tf.core.command_line",
     "electra_tf.core.signals", "electra_tf.pretraining.command",
     "electra_tf.reporting.plots", "electra_tf.reporting.metrics_log",
-    "electra_tf.reporting.progress", "electra_tf.reporting.samples",
+    "electra_tf.reporting.progress", "electra_tf.reporting.samples", "data_prep.packing",
+    "data_prep.record_builder", "data_prep.sources.registry", "data_prep.vocabulary_learner",
 )
 
 
@@ -92,6 +93,6 @@ def test_modules_that_need_no_tensorflow_do_not_import_it():
         "import importlib, sys\n"
         f"for name in {LIGHT!r}:\n"
         "    importlib.import_module(name)\n"
-        "    heavy = {'tensorflow', 'tf_keras', 'matplotlib'} & set(sys.modules)\n"
+        "    heavy = {'tensorflow', 'tf_keras', 'matplotlib', 'apache_beam'} & set(sys.modules)\n"
         "    assert not heavy, (name, heavy)\n")
     python_process.run("-c", program)

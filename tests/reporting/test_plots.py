@@ -4,7 +4,7 @@ import pytest
 from matplotlib.image import imread
 
 from electra_tf.reporting.learning_curves import NETWORKS, MeasuredNetwork
-from electra_tf.reporting.loss_curves import _points, draw_curves, smooth
+from electra_tf.reporting.loss_curves import draw_curves, smooth
 
 
 def records(count, **extra):
@@ -24,7 +24,6 @@ def test_long_curves_are_means_over_a_thirtieth_to_either_side():
 
 # A column is 598 pixels wide (4.6 inches at 130 dots), a row 403 high.
 @pytest.mark.parametrize(("run", "width", "height"), [
-    (records(1), 3, 1),
     (records(200), 3, 1),
     (records(3, discriminator_recall=0.5, discriminator_auc=0.7), 2, 2),
     ([{"kind": "eval", "step": 5, "loss": 12.0}], 1, 1),
@@ -35,13 +34,6 @@ def test_only_panels_with_finite_values_are_drawn(tmp_path, run, width, height):
         draw_curves(runs, tmp_path / "curves.png")
         assert imread(tmp_path / "curves.png").shape[:2] == (403 * height, 598 * width)
     assert [path.name for path in tmp_path.iterdir()] == ["curves.png"]
-
-
-def test_means_over_short_intervals_are_not_drawn():
-    steps = [100, 200, 300, 340, 400, 500, 510]  # A signal at 340, and the end at 510.
-    run = [{"kind": "train", "step": step, "loss": float(step)} for step in steps]
-    assert _points(run, "loss", "train")[0] == [100, 200, 300, 400, 500]
-    assert _points(run[:2], "loss", "train")[0] == [100, 200]
 
 
 def test_points_of_a_power_law_give_its_exponent():

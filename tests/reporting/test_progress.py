@@ -32,13 +32,6 @@ def test_the_first_steps_are_not_counted_in_estimates(timer, clock):
     assert timer.elapsed == 73.0
 
 
-def test_the_first_call_counts_for_no_later_step(timer, clock):
-    steps(timer, clock, 70.0, count=20)
-    assert timer.remaining_seconds(10, {}) is None
-    steps(timer, clock, 9.0, count=9)
-    assert timer.remaining_seconds(10, {}) == 10.0
-
-
 def test_remaining_other_work_is_counted_in_estimates(timer, clock):
     for seconds in (7.0, 9.0):
         steps(timer, clock, 100.0, count=100)

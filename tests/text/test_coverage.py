@@ -24,14 +24,6 @@ def test_words_are_counted_not_pieces():
     assert coverage.count_changed(["abc", "한국어 text", "日本語", "", "Ünit é 5° “q”"]) == 5
 
 
-def test_a_warning_names_the_share_and_the_fix():
-    for unknown, words in ((5, 100), (0, 0), (0, 10)):
-        assert coverage.coverage_warnings(words, unknown, words, unknown) == []
-    unknown, changed = coverage.coverage_warnings(100, 6, 10, 6)
-    assert unknown.startswith("6.0% of the words became [UNK]")
-    assert "60% of the characters change" in changed
-
-
 ENGLISH = ("“It isn’t easy,” said Zoë of the café – a naïve reader’s guess: 5 °C, π ≈ 3.14, "
            "Łódź and 東京 … ") + "plain words of an English text follow each other here " * 20
 

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.text import rows
-from electra_tf.text.rows import RowEncoder, cut_notes, encode_texts, shortened
+from electra_tf.text.rows import RowEncoder, encode_texts, shortened
 from electra_tf.text.words import pack_in_rows, split_as_tokenized, tokenize
 from tests.support.few_words import TEXT, VOCABULARY
 from tests.support.refusals import refused
@@ -73,15 +73,6 @@ def test_lengths_are_those_of_rows_that_are_not_cut(monkeypatch, columns):
     assert lengths.tolist() == [len(by_hand(part, 1000)[0]) for part in texts]
     assert [len(row.ids) for row in token_rows] == [
         len(by_hand(part, 8)[0]) for part in texts]
-
-
-@pytest.mark.parametrize(("lengths", "note"), [
-    ([], []), ([8], []), ([9], ["1 of 1 rows are longer than --flag=8 tokens and were cut "
-                                "(longest: 9)"]),
-    ([8, 302, 9] + [3] * 997, ["2 of 1,000 rows are longer than --flag=8 tokens and were cut "
-                               "(longest: 302)"])])
-def test_rows_over_the_limit_are_counted(lengths, note):
-    assert cut_notes(lengths, 8, "--flag") == note
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 6, 9])

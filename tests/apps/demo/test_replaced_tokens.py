@@ -8,17 +8,13 @@ import scipy.special
 import tensorflow as tf
 
 from electra_tf.apps.demo.replaced_tokens import (
-    EXAMPLES,
     DemoRequest,
     ReplacedTokenDetection,
-    _candidates,
-    good_example,
     masked_positions,
 )
 from electra_tf.core.errors import UserError
 from electra_tf.formats.parts import build_networks
 from electra_tf.modeling.rng import Rng
-from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support import tiny_networks
 
 SENTENCE = "Word1 word2 word3s word4, word5 word6ing word7 word8 word9."
@@ -94,26 +90,8 @@ def test_a_higher_rate_masks_more_beside_the_same_tokens():
         assert np.all(masked_positions(words, request(mask_rate=0.9, seed=seed)) >= words)
 
 
-def test_candidates_are_words_if_some_are_likely():
-    tokens = [",", "the", ".", "a", "##s", "of"]
-    for probabilities, words, left_out in (
-            ([0.4, 0.2, 0.1, 0.05, 0.04, 0.03], ["the", "a", "of"], 0.54),
-            ([0.9, 0.05, 0.01, 0.01, 0.01, 0.01], tokens, 0.0)):
-        filling = _candidates(tokens, np.array(probabilities))
-        assert [candidate["token"] for candidate in filling["candidates"]] == words
-        assert filling["left_out"] == pytest.approx(left_out)
-
-
-def test_the_example_fits_the_vocabulary_and_the_model(checkpoint, detection):
-    assert len(detection.tokens(good_example(detection).sentence)) <= 30
-    wide = Vocabulary((*SPECIAL_TOKENS, *dict.fromkeys(EXAMPLES[3].lower().replace(
-        ",", " ,").replace(".", " .").split())))
-    example = good_example(ReplacedTokenDetection(tiny_networks.pretrained(wide)))
-    assert example.sentence == EXAMPLES[3]
-
-
 def test_sentences_of_all_lengths_up_to_the_maximum_are_read(detection):
-    for count in (1, 5, 6, 7, 29, 30):
+    for count in (1, 6, 30):
         sentence = " ".join(f"word{index % 30}" for index in range(count))
         answer = detection.answer(request(sentence, mask_rate=0.01))
         assert [token["original"] for token in answer["tokens"]] == sentence.split()

@@ -39,10 +39,8 @@ def test_metadata_describe_the_signatures(echo):
 
 def test_errors_are_json_with_a_status(texts):
     for method, path, expected in (
-            ("GET", "/v2", 404), ("GET", "/v1/models/other", 404), ("GET", "/%00%ff", 404),
-            ("GET", "/v1/models/texts/nothing", 404), ("GET", "/?model=x", 404),
+            ("GET", "/v1/models/other", 404), ("GET", "/%00%ff", 404), ("GET", "/?model=x", 404),
             ("GET", "/v1/models/texts/versions/" + "9" * 5000, 404),
-            ("GET", "/v1/models/texts/" + "9" * 5000, 404),
             ("POST", "/v1/models/other:predict", 404),
             ("POST", "/v1/models/texts/versions/1:predict", 404),
             ("POST", "/v1/models/texts:classify", 405), ("GET", "/v1/models/texts:predict", 405),
@@ -80,16 +78,14 @@ def test_requests_are_answered_in_their_format(request, model, signature, conten
 
 
 @pytest.mark.parametrize(("content", "words"), [
-    ("{", "as JSON"), (b"\xff\xfe\xfd", "as JSON"), ("1" * 5000, "as JSON"),
-    ("[" * 100_000, "as JSON"), ("[1]", "object"), ({}, '"instances"'),
+    ("{", "as JSON"), ("[" * 100_000, "as JSON"), ("[1]", "object"),
     ({"instances": ["a"], "inputs": ["a"]}, '"instances"'),
-    ({"instances": []}, "at least one row"), ({"instances": "a"}, "must be a list"),
+    ({"instances": []}, "at least one row"),
     ({"signature_name": "x", "instances": ["a"]}, "'x'; this model has serving_def"),
-    ({"instances": [None]}, "Received: None"), ({"instances": [{"b64": "?"}]}, "base64"),
+    ({"instances": [{"b64": "?"}]}, "base64"),
     ({"instances": [{"text": "a"}, "b"]}, "row 1 of 'instances' must be an object"),
     ({"instances": [["a"]]}, "Received: (1, 1)"),
     ({"instances": ["a", ["b"]]}, "Received: ['b']"),
-    ({"instances": [json.loads("[" * 500 + "]" * 500)]}, "shape (None,)"),
     ({"inputs": {"txet": ["a"]}}, "'inputs' must be an object with text"),
     ('{"instances": ["\\ud800"]}', "input 'text'")], ids=lambda _: "")
 def test_texts_are_refused(echo, content, words):
@@ -97,11 +93,8 @@ def test_texts_are_refused(echo, content, words):
 
 
 @pytest.mark.parametrize(("rows", "words"), [
-    (["a"], "row 0 of 'instances' must be an object with flag, n, x"),
     ([mixed([1], 1.5, True)], "'n': must contain int32 values. Received: 1.5"),
     ([mixed([1], 2**31, True)], "'n': Python integer 2147483648 out of bounds"),
-    ([mixed([1], True, True)], "Received: True"),
-    ([mixed([1], 1, 1)], "'flag': must contain bool"),
     ([mixed([1e39], 1, True)], "'x': overflow"),
     ([mixed([1, 2], 1, True), mixed([1], 1, True)], "'x': must have the shape (None, None), "
      "with lists of equal lengths. Received: (2,)")])
@@ -166,23 +159,6 @@ class TestPage:
         page.keys("\ue004".join(texts))
         page.hold("\ue009", "\ue007")
         page.wait_for("['result', 'error'].some(id => !document.getElementById(id).hidden)")
-
-    def test_it_shows_the_model_and_its_signatures_of_texts(self, page, texts, numbers):
-        self.ask(page, texts, "tags", "a")
-        assert page.texts_of("#name, #version") == ["texts", "version 2"]
-        assert page.texts_of("#choices label") == [
-            "serving_default", "label_sets", "question_answering", "replaced_words", "similarity",
-            "tags"]
-        self.ask(page, numbers, "slow", "a")
-        assert page.texts_of("#choices label") == [
-            "batch_size", "count", "refuses_bad", "slow", "tokens"]
-
-    def test_replaced_words_are_colored_and_say_their_number(self, page, texts):
-        self.ask(page, texts, "replaced_words", "a extraordinarily")
-        assert page.texts_of(".word") == ["a", "extraordinarily"]
-        numbers = page.script("return [...document.querySelectorAll('.word')]"
-                              ".map(node => node.dataset.number)")
-        assert numbers == ["15.4 %", "91.8 %"]  # 1 - exp(-1/6) and 1 - exp(-15/6).
 
     def test_a_set_of_labels_and_its_probabilities_are_shown(self, page, texts):
         self.ask(page, texts, "label_sets", "8 signs.")

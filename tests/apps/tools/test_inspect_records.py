@@ -72,12 +72,7 @@ def test_the_command_prints_tables_and_examples(data_dir, capsys):
     assert printed.count("[CLS]") >= 2 and max(map(len, printed.splitlines())) <= 100
 
 
-def test_wrong_arguments_are_refused(data_dir, tmp_path):
-    for directory, flags, words in (
-            (tmp_path, [], "manifest.json does not exist"),
-            (data_dir, ["--set=masking.rate=2"], r"masking.rate must be in \(0, 1\)")):
-        with refused(words):
-            command_flags.run(inspect_records, *flags, names=[directory])
+def test_another_vocabulary_is_refused(data_dir):
     path = data_dir / "vocab.txt"
     path.write_text(path.read_text() + "another\n")
     with refused("isn't the vocabulary of these records"):

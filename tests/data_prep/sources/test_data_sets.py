@@ -36,8 +36,6 @@ class Handler(hub_server.Handler):
         path = unquote(urlsplit(self.path).path)
         self.server.requests.append(f"{self.command} {path}")
         name, revision, *file = (_INFO.fullmatch(path) or _FILE.fullmatch(path)).groups()
-        if name == "a/gated":
-            return self._refuse(403, "GatedRepo")
         if name not in self.server.data_sets:
             return self._refuse(401, "RepoNotFound")
         revisions = self.server.data_sets[name]
@@ -80,9 +78,8 @@ def hub(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "texts"), [
-    ("a/news:de", ["Eins.", "Zwei."]), ("a/news:de:train", ["Eins.", "Zwei."]),
-    ("a/news:en:test#body", ["Two."]), ("a/own", ["One.", "Two."]),
-    ("a/own:train", ["One.", "Two."]), ("a/own@main:default:train", ["One.", "Two."]),
+    ("a/news:de", ["Eins.", "Zwei."]), ("a/news:en:test#body", ["Two."]),
+    ("a/own", ["One.", "Two."]), ("a/own@main:default:train", ["One.", "Two."]),
     (f"a/news@{commit('a/news', CONVERTED)}:en:train", ["One."])])
 def test_a_name_selects_files_of_the_hub(hub, name, texts):
     assert read(f"hf:{name}") == [[text] for text in texts]
@@ -109,13 +106,10 @@ def test_a_build_records_the_commit_and_refuses_another(hub, build):
 
 
 @pytest.mark.parametrize(("name", "problem"), [
-    ("news", "must be hf:OWNER/DATASET"),
     ("a/nothing", "a/nothing is not a public data set at http://127.0.0.1:.* hf auth login"),
-    ("a/gated", "a/gated is gated .*: accept its terms at http.*/datasets/a/gated, then"),
     ("a/own@v9", "a/own has no revision 'v9'; http.*/datasets/a/own/commits lists"),
     ("a/csv", "a/csv has no Parquet files of splits"),
     ("a/news", "a/news has no configuration 'default'; name one after a colon: de, en"),
-    ("a/news:eng", "has no configuration 'eng'.* Did you mean 'en'"),
     ("a/news:en:dev", "a/news:en has no split 'dev'; name one after a colon: test, train"),
     ("a/news:en:test", "must have one column 'text'; it has ..body"),
 ])
@@ -124,7 +118,7 @@ def test_a_wrong_name_of_the_hub_is_one_line(hub, name, problem):
         read(f"hf:{name}")
 
 
-@pytest.mark.parametrize("name", ["../x.parquet", "/etc/x.parquet", "data/../../x.parquet"])
+@pytest.mark.parametrize("name", ["/etc/x.parquet", "data/../../x.parquet"])
 def test_a_data_set_with_paths_outside_its_directory_is_refused(hub, name):
     hub.data_sets["a/own"]["main"][name] = parquet("One.")
     with refused(f"a/own lists the file '{name}', which is outside its directory"):

@@ -29,7 +29,6 @@ def test_an_input_means(text, meaning):
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    (" , ,", "--input is empty"),
     ("wikipedai:a.xml", "no file matches 'wikipedai:a.xml', and 'wikipedai' is no source; the "
      "sources are text, wikipedia, books, jsonl, parquet, hf, tfds, embedded"),
     ("jsonl:a*,b*", "'b.*' has no source name and others have.*write text:b"),
@@ -37,10 +36,7 @@ def test_an_input_means(text, meaning):
     ("a:0,b:1", "a share must be in \\(0, 1000000\\]. Received: 'a:0'"),
     ("text:1", "could be a path that ends with a number or a source with the share 1"),
     ("embedded:python:0.5,embedded:python:0.5", "names 'embedded:python' twice"),
-    ("jsonl:a#", "'jsonl:a#' must be jsonl:PATTERN#FIELD"),
-    ("books:", "'books:' must be books:PATTERN;"),
     ("embedded:ruby", "embedded must be one of python, docstrings. Received: 'ruby'"),
-    ("text:\0", "must not contain NUL"),
 ])
 def test_a_mistake_is_one_line(text, message):
     with pytest.raises(UserError, match=message):
@@ -90,8 +86,8 @@ def mixture(tmp_path):
         f"text:{tmp_path}/a.txt:{a},jsonl:{tmp_path}/b.jsonl:{b},wikipedia:{tmp_path}/c.xml:{c}")
 
 
-@pytest.mark.parametrize("shares", [(0.5, 0.3, 0.2), (1, 1, 2)], ids=str)
-def test_a_mixture_has_its_shares_of_text_at_any_time(mixture, shares):
+def test_a_mixture_has_its_shares_of_text_at_any_time(mixture):
+    shares = 0.5, 0.3, 0.2
     source = mixture(*shares)
     read_bytes, differences = [0] * len(shares), [0.0]
     for number, part in enumerate(source.documents()):
