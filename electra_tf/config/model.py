@@ -33,6 +33,15 @@ class Tying(enum.StrEnum):
     """One encoder with two output heads."""
 
 
+class Architecture(enum.StrEnum):
+    """The layers of an encoder."""
+
+    ELECTRA = "electra"
+    """The paper's, which are BERT's: layer norm after every residual sum."""
+    MODERNBERT = "modernbert"
+    """Warner et al., 2024: layer norm before, GeGLU, rotary positions, local attention, no biases."""
+
+
 class Positions(enum.StrEnum):
     """How an encoder knows the positions of its tokens."""
 
@@ -46,6 +55,9 @@ class Positions(enum.StrEnum):
 class EncoderConfig(Section, prefix="model."):
     """Shape of one Transformer encoder (defaults: the discriminator of ELECTRA-Small)."""
 
+    architecture: Architecture = setting(Architecture.ELECTRA, """Layers of the encoders: electra is
+        the paper's; modernbert is ModernBERT's (Warner et al., 2024), which has
+        model.positions=rotary and no segments.""")
     vocab_size: Annotated[int, Interval(gt=0, le=1 << 24)] = setting(
         30522, """Tokens of the WordPiece vocabulary. A run takes the size of its records'
         vocabulary.""")
@@ -61,7 +73,14 @@ class EncoderConfig(Section, prefix="model."):
         al., 2021), as in RoFormer.""")
     rotary_base: Annotated[float, Interval(gt=1, le=1e9)] = setting(10_000.0, """Base of rotary
         angles: pair j of a head's D dimensions turns by base^(-2j / D) radians from one token to
-        the next.""")
+        the next. ModernBERT's is 160,000, in layers with global attention.""")
+    local_rotary_base: Annotated[float, Interval(gt=1, le=1e9)] = setting(10_000.0, """The same base
+        in modernbert's layers with local attention.""")
+    attention_window: Annotated[int, Interval(gt=0, le=1 << 16)] = setting(128, """Tokens of
+        modernbert's local attention: a token attends to half of this number on each side, and to
+        itself.""")
+    global_every: Few = setting(3, """Distance of modernbert's layers with global attention: those
+        with indices 0, n, 2 n and so on. 1 makes all layers global.""")
     type_vocab_size: Few = setting(2, """Number of segments (token types) that the embeddings
         distinguish.""")
     hidden_dropout: Probability = setting(0.1, """Dropout rate of embeddings, attention outputs and
@@ -73,6 +92,10 @@ class EncoderConfig(Section, prefix="model."):
 
     def __post_init__(self):
         super().__post_init__()
+        if self.is_modern:  # The class is frozen.
+            object.__setattr__(self, "positions", Positions.ROTARY)
+        require(self.attention_window % 2 == 0, "model.attention_window", "even",
+                self.attention_window)
         require(self.hidden_size % self.num_heads == 0, "model.hidden_size",
                 f"a multiple of model.num_heads={self.num_heads}", self.hidden_size)
         head_size = self.hidden_size // self.num_heads
@@ -82,12 +105,33 @@ class EncoderConfig(Section, prefix="model."):
                 f"one of at most {MAX_PARAMETERS:,} parameters", self.parameters)
 
     @property
+    def is_modern(self) -> bool:
+        """True for ModernBERT's layers."""
+        return self.architecture == Architecture.MODERNBERT
+
+    @property
+    def layer_norm_epsilon(self) -> float:
+        """The number that layer norms add to variances."""
+        return 1e-5 if self.is_modern else 1e-12
+
+    @property
+    def output_initializer_range(self) -> float:
+        """Deviation of initial weights before residual sums and vocabulary scores."""
+        depth = 2 * self.num_layers if self.is_modern else 1
+        return self.initializer_range * depth**-0.5
+
+    def is_local(self, layer: int) -> bool:
+        """Returns True if a layer, by its index, has local attention."""
+        return self.is_modern and layer % self.global_every > 0
+
+    @property
     def parameters(self) -> int:
         """Number of weights in embeddings and layers, without heads and biases."""
-        tables = self.vocab_size + self.type_vocab_size
+        tables = self.vocab_size + (0 if self.is_modern else self.type_vocab_size)
         if self.positions == Positions.LEARNED:
             tables += self.max_position_embeddings
-        layer = self.hidden_size * (4 * self.hidden_size + 2 * self.intermediate_size)
+        wide = (3 if self.is_modern else 2) * self.intermediate_size  # GeGLU has a gate, too.
+        layer = self.hidden_size * (4 * self.hidden_size + wide)
         return (tables * self.embedding_size + self.embedding_size * self.hidden_size
                 + self.num_layers * layer)
 
@@ -112,7 +156,8 @@ class ModelConfig(EncoderConfig):
     def generator(self) -> EncoderConfig:
         """The generator's encoder: 64 units a head, feed-forward layers four times as wide.
 
-        A generator as wide as the discriminator has its number of heads.
+        A generator as wide as the discriminator has its number of heads. With GeGLU, feed-forward
+        layers are as wide, relative to the hidden size, as the discriminator's.
         """
         if self.tying is Tying.EVERYTHING:
             return self.discriminator
@@ -125,7 +170,8 @@ class ModelConfig(EncoderConfig):
         return dataclasses.replace(
             self.discriminator, hidden_size=hidden_size, num_heads=num_heads,
             num_layers=max(1, round(self.num_layers * self.generator_depth)),
-            intermediate_size=4 * hidden_size,
+            intermediate_size=(round(self.intermediate_size * hidden_size / self.hidden_size)
+                               if self.is_modern else 4 * hidden_size),
             embedding_size=hidden_size if self.tying is Tying.NONE else self.embedding_size)
 
     @property
@@ -169,6 +215,9 @@ class InitializationConfig(Section, prefix="initialization."):
         """Raises `UserError` if a model is too narrow for the scheme."""
         if self.scheme == "normal":
             return
+        require(not model.is_modern, "initialization.scheme",
+                f"normal for model.architecture={model.architecture}, whose queries and keys have "
+                "no biases", self.scheme)
         scheme = f"for initialization.scheme={self.scheme}"
         for encoder in (model.discriminator, model.generator):
             require(encoder.embedding_size >= 4, "the size of embeddings", f"4 or more {scheme}",
@@ -182,6 +231,12 @@ class InitializationConfig(Section, prefix="initialization."):
                 "and a head has 8 units or more", heads)
 
 
+_MODERN = ModelConfig(  # ModernBERT-Base: 1.5 feed-forward units per hidden one, no dropout.
+    architecture=Architecture.MODERNBERT, rotary_base=160_000.0, hidden_dropout=0.0,
+    attention_dropout=0.0, embedding_size=768, hidden_size=768, num_layers=22, num_heads=12,
+    intermediate_size=1152, max_position_embeddings=8192,
+    # A generator as wide as the discriminator can leave the project, as ModernBertForMaskedLM.
+    generator_width=1.0, generator_depth=1 / 3)
 MODEL_SIZES = {  # ELECTRA, tables 6 and 7, and a tiny size for tests and demos.
     "tiny": ModelConfig(
         embedding_size=64, hidden_size=128, num_layers=2, num_heads=2, intermediate_size=512,
@@ -194,4 +249,11 @@ MODEL_SIZES = {  # ELECTRA, tables 6 and 7, and a tiny size for tests and demos.
     "large": ModelConfig(
         embedding_size=1024, hidden_size=1024, num_layers=24, num_heads=16, intermediate_size=4096,
         generator_width=0.25),
+    "modern-tiny": dataclasses.replace(
+        _MODERN, embedding_size=128, hidden_size=128, num_layers=3, num_heads=2,
+        intermediate_size=192, max_position_embeddings=512),
+    "modern-small": dataclasses.replace(
+        _MODERN, embedding_size=256, hidden_size=256, num_layers=12, num_heads=4,
+        intermediate_size=384, max_position_embeddings=2048),
+    "modern-base": _MODERN,
 }

@@ -25,7 +25,8 @@ class MaskedLanguageModelHead(tf_keras.layers.Layer):
         super().__init__(name=path, dtype=options.policy)
         self.words = words
         shapes = parameter_shapes.vocabulary_head(path, config)
-        layers = LayerFactory(shapes, options, config.initializer_range)
+        layers = LayerFactory(shapes, options, config.output_initializer_range,
+                              config.layer_norm_epsilon)
         self.dense = layers.dense(f"{path}/dense", GeluDense)
         self.norm = layers.norm(f"{path}/LayerNorm")
         self.output_bias = self.add_weight(

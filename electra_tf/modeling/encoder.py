@@ -10,6 +10,7 @@ import tf_keras
 from electra_tf.config.model import EncoderConfig, Positions
 from electra_tf.modeling import parameter_shapes
 from electra_tf.modeling.fused import (
+    MASKED_SCORE,
     attend,
     dimensions,
     dropout,
@@ -26,13 +27,10 @@ from electra_tf.modeling.layers import (
     Pair,
     matmul,
 )
+from electra_tf.modeling.modern import LayerInputs, ModernLayer, layer_inputs
 from electra_tf.modeling.parameter_shapes import ENCODER
 from electra_tf.modeling.rng import Rng, Streams, dropout_keys
 from electra_tf.modeling.rotary import Rotation, rotation
-
-MASKED_SCORE = -10000.0
-"""Bias of the score of a padding key, the reference implementation's constant."""
-
 
 def attention_bias(padding_mask: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """Maps bool [B, L] to [B, 1, 1, L]: 0 for valid keys, -10000 for padding."""
@@ -44,7 +42,8 @@ def attention_bias(padding_mask: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 class Embeddings(tf_keras.layers.Layer):
     """The sum of word, position and segment vectors, then layer norm and dropout.
 
-    Rotary positions have no table; the layers' attention turns queries and keys instead.
+    Rotary positions have no table; the layers' attention turns queries and keys instead. ModernBERT
+    has no segments either.
 
     The generator and the discriminator share the whole layer or, with only the token embeddings
     tied, one `EmbeddingTable` of words (ELECTRA, section 3.2).
@@ -56,9 +55,10 @@ class Embeddings(tf_keras.layers.Layer):
         super().__init__(name=path, dtype=options.policy)
         self.dropout_rate = config.hidden_dropout
         layers = LayerFactory(parameter_shapes.embeddings(path, config), options,
-                              config.initializer_range)
+                              config.initializer_range, config.layer_norm_epsilon)
         self.words = words or layers.table(f"{path}/word_embeddings")
-        self.segments = layers.table(f"{path}/token_type_embeddings")
+        self.segments = (None if config.is_modern
+                         else layers.table(f"{path}/token_type_embeddings"))
         self.positions = (layers.table(f"{path}/position_embeddings")
                           if config.positions == Positions.LEARNED else None)
         self.norm = layers.norm(f"{path}/LayerNorm")
@@ -69,12 +69,13 @@ class Embeddings(tf_keras.layers.Layer):
         `rng` is for dropout, None outside of training.
         """
         length = dimensions(ids)[1]
-        # The gradient of a matmul sums rows without the scatter that a lookup's needs.
-        segments = tf.one_hot(segment_ids, self.segments.table.shape[0], dtype=tf.float32)
         vectors = self.words(ids)
         if self.positions is not None:
             vectors += self.positions.table[:length]
-        vectors += tf.linalg.matmul(segments, self.segments.table)
+        if self.segments is not None:
+            # The gradient of a matmul sums rows without the scatter that a lookup's needs.
+            segments = tf.one_hot(segment_ids, self.segments.table.shape[0], dtype=tf.float32)
+            vectors += tf.linalg.matmul(segments, self.segments.table)
         keys = dropout_keys(rng, self.name, dimensions(ids)[0])
         return dropout(self.norm(vectors), self.dropout_rate, keys)
 
@@ -222,9 +223,12 @@ class Encoder(tf_keras.layers.Layer):
         self.embeddings = embeddings
         project = f"{path}/embeddings_project"
         size = parameter_shapes.encoder(path, config).get(f"{project}/kernel")
-        self.embeddings_project = None if size is None else Dense(project, *size, options)
-        self.encoder_layers = [EncoderLayer(f"{path}/encoder/layer_{index}", config, options)
-                               for index in range(config.num_layers)]
+        self.embeddings_project = None if size is None else Dense(
+            project, *size, options, has_bias=not config.is_modern)
+        paths = [f"{path}/encoder/layer_{index}" for index in range(config.num_layers)]
+        self.encoder_layers = [
+            ModernLayer(path, config, options, index) if config.is_modern
+            else EncoderLayer(path, config, options) for index, path in enumerate(paths)]
 
     def rotation(self, length: int | tf.Tensor) -> Rotation | None:
         """Returns the angles of the first positions; None for learned positions."""
@@ -260,9 +264,12 @@ class Encoder(tf_keras.layers.Layer):
 
         # Every layer reads the output of the one below it.
         outputs = [x]
-        mask_bias = self.mask(padding_mask, x.dtype)
-        angles = self.rotation(dimensions(ids)[1])
-        for layer in self.encoder_layers:
+        if self.config.is_modern:
+            inputs = layer_inputs(self.config, padding_mask, x.dtype, positions)
+        else:
+            inputs = [LayerInputs(self.mask(padding_mask, x.dtype), self.rotation(
+                dimensions(ids)[1]))] * len(self.encoder_layers)
+        for layer, (mask_bias, angles) in zip(self.encoder_layers, inputs, strict=True):
             run = functools.partial(
                 layer, mask_bias=mask_bias, rng=rng, rotation=angles,
                 positions=positions if layer is self.encoder_layers[-1] else None)

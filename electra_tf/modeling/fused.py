@@ -24,6 +24,8 @@ from electra_tf.modeling.rotary import Rotation, rotate
 _INFERENCE = contextvars.ContextVar("inference", default=False)
 _WHOLE_PROGRAM = contextvars.ContextVar("whole program", default=False)
 LAYER_NORM_EPSILON = 1e-12
+MASKED_SCORE = -10000.0
+"""Bias of the score of a padding key, the reference implementation's constant."""
 _SATURATED = 4.5  # |x| from which on GELU in bfloat16 is 0 or x, and its slope 0 or 1.
 _NORMAL_CDF = (
     3.98708575e-01, -6.59772631e-02, 9.58064123e-03, -1.03624846e-03, 8.12088540e-05,
@@ -206,23 +208,29 @@ def gelu(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
 
 @fused
 def _gelu(x, bias):
-    x32 = biased(x, bias)
-    if x.dtype == tf.bfloat16 and not _INFERENCE.get():
-        return rounded(x32 * _half_plus_odd(x32, _NORMAL_CDF), x.dtype)
-    # TensorFlow Lite recognizes its GELU op only by these factors in this order.
-    return tf.cast(0.5 * x32 * (1.0 + tf.math.erf(x32 / math.sqrt(2.0))), x.dtype)
+    return rounded(_gelu_of(biased(x, bias), x.dtype), x.dtype)
 
 
 @fused
 def _gelu_gradient(x, bias, dy):
-    x32 = biased(x, bias)
-    if x.dtype == tf.bfloat16:
-        slope = _half_plus_odd(x32, _GELU_SLOPE)
-    else:
-        # d(x Phi(x)) / dx = Phi(x) + x phi(x), with the normal density phi.
-        density = tf.exp(-0.5 * tf.square(x32)) / math.sqrt(2.0 * math.pi)
-        slope = 0.5 * (1.0 + tf.math.erf(x32 / math.sqrt(2.0))) + x32 * density
+    slope = _gelu_slope_of(biased(x, bias), x.dtype)
     return rounded(tf.cast(dy, tf.float32) * slope, x.dtype)
+
+
+def _gelu_of(x32, dtype):
+    """Returns GELU of float32 values that were or will be of `dtype`."""
+    if dtype == tf.bfloat16 and not _INFERENCE.get():
+        return x32 * _half_plus_odd(x32, _NORMAL_CDF)
+    # TensorFlow Lite recognizes its GELU op only by these factors in this order.
+    return 0.5 * x32 * (1.0 + tf.math.erf(x32 / math.sqrt(2.0)))
+
+
+def _gelu_slope_of(x32, dtype):
+    if dtype == tf.bfloat16:
+        return _half_plus_odd(x32, _GELU_SLOPE)
+    # d(x Phi(x)) / dx = Phi(x) + x phi(x), with the normal density phi.
+    density = tf.exp(-0.5 * tf.square(x32)) / math.sqrt(2.0 * math.pi)
+    return 0.5 * (1.0 + tf.math.erf(x32 / math.sqrt(2.0))) + x32 * density
 
 
 def _half_plus_odd(x, coefficients):
@@ -236,14 +244,15 @@ def _half_plus_odd(x, coefficients):
     return 0.5 + x * value
 
 
-def layer_norm(x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor) -> tf.Tensor:
+def layer_norm(x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor,
+               epsilon: float = LAYER_NORM_EPSILON) -> tf.Tensor:
     """Returns (x - mean) / deviation * gamma + beta over the last axis (Ba et al., 2016).
 
     `x` and the result are floating [..., H], gamma and beta float32 [H]. It computes in float32.
     """
     @with_gradient
     def normalize(x, gamma, beta):
-        output, *statistics = _layer_norm(x, gamma, beta)
+        output, *statistics = _layer_norm(x, gamma, beta, epsilon)
 
         def gradient(dy):
             d_x, gamma_terms = _layer_norm_gradient(x, *statistics, gamma, dy)
@@ -281,9 +290,57 @@ def residual_norm(x: tf.Tensor, branch: tf.Tensor, bias: tf.Tensor, gamma: tf.Te
     return normalize(x, branch, bias, gamma, beta)
 
 
+def residual_then_norm(x: tf.Tensor, branch: tf.Tensor, gamma: tf.Tensor, rate: float,
+                       keys: tf.Tensor | None, epsilon: float) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns x + dropout(branch) and its layer norm without beta, for layers that begin with one.
+
+    Arguments as for `residual_norm`.
+    """
+    keys = keys if rate > 0.0 else None
+
+    @with_gradient
+    def normalize(x, branch, gamma):
+        zeros = tf.zeros_like(gamma)
+        output, total, *statistics = _residual_norm(
+            x, branch, zeros, gamma, zeros, keys, rate, epsilon)
+
+        def gradient(d_total, dy):
+            d_x, d_branch, gamma_terms = _residual_then_norm_gradient(
+                total, *statistics, gamma, d_total, dy, keys, rate)
+            return d_x, d_branch, sum_rows(gamma_terms)
+
+        return (total, output), gradient
+
+    return normalize(x, branch, gamma)
+
+
+def geglu(x: tf.Tensor) -> tf.Tensor:
+    """Returns gelu(a) b for the halves a and b of the last axis (Shazeer, 2020); GELU as `gelu`."""
+    @with_gradient
+    def activate(x):
+        return _geglu(x), lambda dy: _geglu_gradient(x, dy)
+
+    return activate(x)
+
+
 @fused
-def _layer_norm(x, gamma, beta):
-    normalized, mean, inverse_deviation = _normalize(tf.cast(x, tf.float32))
+def _geglu(x):
+    value, gate = (tf.cast(half, tf.float32) for half in tf.split(x, 2, axis=-1))
+    return rounded(_gelu_of(value, x.dtype) * gate, x.dtype)
+
+
+@fused
+def _geglu_gradient(x, dy):
+    # d(gelu(a) b) = (gelu'(a) b, gelu(a)) dy.
+    value, gate = (tf.cast(half, tf.float32) for half in tf.split(x, 2, axis=-1))
+    dy32 = tf.cast(dy, tf.float32)
+    return rounded(tf.concat([dy32 * gate * _gelu_slope_of(value, x.dtype),
+                              dy32 * _gelu_of(value, x.dtype)], axis=-1), x.dtype)
+
+
+@fused
+def _layer_norm(x, gamma, beta, epsilon):
+    normalized, mean, inverse_deviation = _normalize(tf.cast(x, tf.float32), epsilon)
     return rounded(normalized * gamma + beta, x.dtype), mean, inverse_deviation
 
 
@@ -294,11 +351,19 @@ def _layer_norm_gradient(x, mean, inverse_deviation, gamma, dy):
 
 
 @fused
-def _residual_norm(x, branch, bias, gamma, beta, keys, rate):
+def _residual_norm(x, branch, bias, gamma, beta, keys, rate, epsilon=LAYER_NORM_EPSILON):
     total = tf.cast(x, tf.float32) + drop(biased(branch, bias), keys, rate)
-    normalized, mean, inverse_deviation = _normalize(total)
+    normalized, mean, inverse_deviation = _normalize(total, epsilon)
     return (rounded(normalized * gamma + beta, x.dtype), rounded(total, x.dtype), mean,
             inverse_deviation)
+
+
+@fused
+def _residual_then_norm_gradient(total, mean, inverse_deviation, gamma, d_sum, dy, keys, rate):
+    d_total, gamma_terms = _norm_gradient(total, mean, inverse_deviation, gamma, dy)
+    d_total += tf.cast(d_sum, tf.float32)
+    return (rounded(d_total, total.dtype), rounded(drop(d_total, keys, rate), total.dtype),
+            gamma_terms)
 
 
 @fused
@@ -308,12 +373,12 @@ def _residual_norm_gradient(total, mean, inverse_deviation, gamma, dy, keys, rat
             gamma_terms)
 
 
-def _normalize(x32):
+def _normalize(x32, epsilon):
     """Returns the normalized rows [..., H], their means and inverse deviations [...]."""
     mean = tf.reduce_mean(x32, axis=-1)
     centered = x32 - tf.expand_dims(mean, axis=-1)
     variance = tf.reduce_mean(tf.square(centered), axis=-1)
-    inverse_deviation = tf.math.rsqrt(variance + LAYER_NORM_EPSILON)
+    inverse_deviation = tf.math.rsqrt(variance + epsilon)
     return centered * tf.expand_dims(inverse_deviation, axis=-1), mean, inverse_deviation
 
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.core.settings import require_one_of
-from electra_tf.modeling.fused import affine, dimensions, gelu, layer_norm
+from electra_tf.modeling.fused import LAYER_NORM_EPSILON, affine, dimensions, gelu, layer_norm
 from electra_tf.modeling.parameter_shapes import Shapes
 from electra_tf.modeling.rng import stream_key
 
@@ -39,16 +39,18 @@ class Dense(tf_keras.layers.Layer):
     """A dense layer, y = x W + b over the last axis, as one matmul of rank 2."""
 
     def __init__(self, path: str, inputs: int, outputs: int, options: LayerOptions,
-                 stddev: float | None = None):
+                 stddev: float | None = None, *, has_bias: bool = True):
         """Creates W [inputs, outputs] and b [outputs], named after `path`.
 
-        `stddev` is that of truncated normal initial values; None for Glorot-uniform ones.
+        `stddev` is that of truncated normal initial values; None for Glorot-uniform ones. Without a
+        bias, b is 0.
         """
         super().__init__(name=path, dtype=options.policy)
         self.kernel = self.add_weight(
             name=f"{path}/kernel", shape=[inputs, outputs],
             initializer=_initial(options.seed, f"{path}/kernel", stddev))
-        self.bias = self.add_weight(name=f"{path}/bias", shape=[outputs], initializer="zeros")
+        self.bias = (self.add_weight(name=f"{path}/bias", shape=[outputs], initializer="zeros")
+                     if has_bias else None)
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         """Maps [..., inputs] to [..., outputs]."""
@@ -58,7 +60,9 @@ class Dense(tf_keras.layers.Layer):
 
     def parameters(self) -> Pair:
         """Returns W and b."""
-        return tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.bias)
+        kernel = tf.convert_to_tensor(self.kernel)
+        return kernel, (tf.zeros(kernel.shape[1:], kernel.dtype) if self.bias is None
+                        else tf.convert_to_tensor(self.bias))
 
 
 class GeluDense(Dense):
@@ -73,20 +77,25 @@ class GeluDense(Dense):
 class LayerNorm(tf_keras.layers.Layer):
     """Layer normalization over the last axis; statistics in float32."""
 
-    def __init__(self, path: str, size: int, options: LayerOptions):
+    def __init__(self, path: str, size: int, options: LayerOptions, *,
+                 epsilon: float = LAYER_NORM_EPSILON, has_beta: bool = True):
+        """Creates gamma and beta [size]; without beta, it is 0."""
         super().__init__(name=path, dtype=options.policy)
+        self.epsilon = epsilon
         self.gamma = self.add_weight(
             name=f"{path}/gamma", shape=[size], initializer="ones", experimental_autocast=False)
         self.beta = self.add_weight(
-            name=f"{path}/beta", shape=[size], initializer="zeros", experimental_autocast=False)
+            name=f"{path}/beta", shape=[size], initializer="zeros",
+            experimental_autocast=False) if has_beta else None
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         """Normalizes [..., size]; the output has the layer's compute type."""
-        return tf.cast(layer_norm(x, *self.parameters()), self.compute_dtype)
+        return tf.cast(layer_norm(x, *self.parameters(), self.epsilon), self.compute_dtype)
 
     def parameters(self) -> Pair:
         """Returns gamma and beta, float32 [size]."""
-        return tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
+        gamma = tf.convert_to_tensor(self.gamma)
+        return gamma, tf.zeros_like(gamma) if self.beta is None else tf.convert_to_tensor(self.beta)
 
 
 class EmbeddingTable(tf_keras.layers.Layer):
@@ -110,14 +119,17 @@ class LayerFactory:
     shapes: Shapes
     options: LayerOptions
     stddev: float
+    epsilon: float = LAYER_NORM_EPSILON
 
     def dense(self, path: str, kind: type[Dense] = Dense) -> Dense:
         """Creates a dense layer."""
-        return kind(path, *self.shapes[f"{path}/kernel"], self.options, self.stddev)
+        return kind(path, *self.shapes[f"{path}/kernel"], self.options, self.stddev,
+                    has_bias=f"{path}/bias" in self.shapes)
 
     def norm(self, path: str) -> LayerNorm:
         """Creates a layer norm."""
-        return LayerNorm(path, *self.shapes[f"{path}/gamma"], self.options)
+        return LayerNorm(path, *self.shapes[f"{path}/gamma"], self.options, epsilon=self.epsilon,
+                         has_beta=f"{path}/beta" in self.shapes)
 
     def table(self, path: str) -> EmbeddingTable:
         """Creates an embedding table."""

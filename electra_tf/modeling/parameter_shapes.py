@@ -11,6 +11,8 @@ from electra_tf.config.model import EncoderConfig, ModelConfig, Positions, Tying
 Shapes = dict[str, tuple[int, ...]]
 ENCODER, GENERATOR = "electra", "generator"
 """First parts of the paths of the encoder that is fine-tuned, and of the generator."""
+FINAL_NORM = "final/LayerNorm"
+"""Last part of the path of ModernBERT's norm above all layers, which belongs to the last layer."""
 
 
 def size(shapes: Shapes) -> int:
@@ -18,24 +20,28 @@ def size(shapes: Shapes) -> int:
     return sum(map(math.prod, shapes.values()))
 
 
-def dense(path: str, inputs: int, outputs: int) -> Shapes:
-    """Returns a dense layer's kernel and bias."""
-    return {f"{path}/kernel": (inputs, outputs), f"{path}/bias": (outputs,)}
+def dense(path: str, inputs: int, outputs: int, *, modern: bool = False) -> Shapes:
+    """Returns a dense layer's kernel and bias; `modern` ones have no bias."""
+    bias = {} if modern else {f"{path}/bias": (outputs,)}
+    return {f"{path}/kernel": (inputs, outputs), **bias}
 
 
-def norm(path: str, width: int) -> Shapes:
-    """Returns a layer norm's gamma and beta."""
-    return {f"{path}/gamma": (width,), f"{path}/beta": (width,)}
+def norm(path: str, width: int, *, modern: bool = False) -> Shapes:
+    """Returns a layer norm's gamma and beta; `modern` ones have no beta."""
+    beta = {} if modern else {f"{path}/beta": (width,)}
+    return {f"{path}/gamma": (width,), **beta}
 
 
 def embeddings(path: str, config: EncoderConfig) -> Shapes:
     """Returns the tables below an encoder, and their layer norm."""
     width = config.embedding_size
-    rows = {"word": config.vocab_size, "token_type": config.type_vocab_size}
+    rows = {"word": config.vocab_size}
+    if not config.is_modern:
+        rows["token_type"] = config.type_vocab_size
     if config.positions == Positions.LEARNED:
         rows["position"] = config.max_position_embeddings
     return {**{f"{path}/{table}_embeddings": (count, width) for table, count in rows.items()},
-            **norm(f"{path}/LayerNorm", width)}
+            **norm(f"{path}/LayerNorm", width, modern=config.is_modern)}
 
 
 def layer(path: str, config: EncoderConfig) -> Shapes:
@@ -51,19 +57,37 @@ def layer(path: str, config: EncoderConfig) -> Shapes:
             **norm(f"{path}/output/LayerNorm", hidden)}
 
 
+def modern_layer(path: str, config: EncoderConfig, index: int) -> Shapes:
+    """Returns the weights of ModernBERT's layer at `path`; the last one's has the final norm."""
+    hidden, wide = config.hidden_size, config.intermediate_size
+    shapes = {f"{path}/attention/self/qkv/kernel": (hidden, 3 * hidden),
+              f"{path}/attention/output/dense/kernel": (hidden, hidden),
+              **norm(f"{path}/intermediate/LayerNorm", hidden, modern=True),
+              f"{path}/intermediate/dense/kernel": (hidden, 2 * wide),
+              f"{path}/output/dense/kernel": (wide, hidden)}
+    if index > 0:
+        shapes |= norm(f"{path}/attention/LayerNorm", hidden, modern=True)
+    if index == config.num_layers - 1:
+        shapes |= norm(f"{path}/{FINAL_NORM}", hidden, modern=True)
+    return shapes
+
+
 def encoder(path: str, config: EncoderConfig) -> Shapes:
     """Returns the projection of the embeddings, unless E = H, and all layers."""
     shapes = ({} if config.embedding_size == config.hidden_size else dense(
-        f"{path}/embeddings_project", config.embedding_size, config.hidden_size))
+        f"{path}/embeddings_project", config.embedding_size, config.hidden_size,
+        modern=config.is_modern))
     for index in range(config.num_layers):
-        shapes |= layer(f"{path}/encoder/layer_{index}", config)
+        place = f"{path}/encoder/layer_{index}"
+        shapes |= modern_layer(place, config, index) if config.is_modern else layer(place, config)
     return shapes
 
 
 def vocabulary_head(path: str, config: EncoderConfig) -> Shapes:
     """Returns the head that scores the vocabulary by the word table: dense, layer norm, bias."""
-    return {**dense(f"{path}/dense", config.hidden_size, config.embedding_size),
-            **norm(f"{path}/LayerNorm", config.embedding_size),
+    modern = config.is_modern
+    return {**dense(f"{path}/dense", config.hidden_size, config.embedding_size, modern=modern),
+            **norm(f"{path}/LayerNorm", config.embedding_size, modern=modern),
             f"{path}/output_bias": (config.vocab_size,)}
 
 

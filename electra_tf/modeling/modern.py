@@ -1,0 +1,230 @@
+"""The layers of ModernBERT (Warner et al., "Smarter, Better, Faster, Longer", 2024).
+
+Layer norm comes before attention and before the feed-forward network, which is a GeGLU. Positions
+are rotary, and no layer has biases. All layers but every third attend to a window of tokens:
+
+    x = x + attention(norm(x)),  x = x + (gelu(norm(x) W1) * norm(x) W2) W3
+
+The first layer's attention has no norm, as the embeddings end with one; the last layer ends with
+one. Pairs of texts differ by [SEP] alone, as there are no segments.
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import tensorflow as tf
+import tf_keras
+
+from electra_tf.config.model import EncoderConfig
+from electra_tf.modeling import parameter_shapes
+from electra_tf.modeling.fused import (
+    MASKED_SCORE,
+    attend,
+    dimensions,
+    dropout,
+    geglu,
+    layer_norm,
+    residual_then_norm,
+    split_heads,
+    traced_once,
+)
+from electra_tf.modeling.layers import LayerFactory, LayerNorm, LayerOptions, matmul
+from electra_tf.modeling.rng import Rng, Streams
+from electra_tf.modeling.rotary import Rotation, rotation
+
+DENSE_WINDOWS = 2
+"""Windows up to which local attention computes and masks all L x L scores."""
+
+
+class LayerInputs(NamedTuple):
+    """What a layer reads besides the hidden vectors."""
+
+    mask_bias: tf.Tensor
+    """Added to scores: [B, 1, 1, L] or [B, 1, Q, K], or [B, 1, N, S, 3 S] for attention in N blocks
+    of S queries, whose keys are those of the block and its two neighbors."""
+    rotation: Rotation  # Of L positions.
+
+
+def layer_inputs(config: EncoderConfig, padding_mask: tf.Tensor, dtype: tf.DType,
+                 positions: int | None) -> list[LayerInputs]:
+    """Returns the inputs of every layer for bool [B, L]; other arguments as for `ModernLayer`."""
+    # Angles of layers with global and with local attention.
+    length = dimensions(padding_mask)[1]
+    longest = length if isinstance(length, int) else config.max_position_embeddings
+    angles = [rotation(longest, config.hidden_size // config.num_heads, base).first(length)
+              for base in (config.rotary_base, config.local_rotary_base)]
+
+    # [B, 1, 1, L] hides padding from all; local layers also hide what is beyond the window.
+    valid = tf.expand_dims(tf.expand_dims(padding_mask, 1), 1)
+    everywhere = LayerInputs(_bias(valid, dtype), angles[0])
+    nearby = LayerInputs(_local_bias(valid, config.attention_window // 2, dtype), angles[1])
+    inputs = [nearby if config.is_local(index) else everywhere
+              for index in range(config.num_layers)]
+    if positions is not None and config.is_local(config.num_layers - 1):
+        # The first tokens alone attend, to so many keys.
+        keys = positions + config.attention_window // 2
+        inputs[-1] = LayerInputs(_bias(
+            valid[..., :keys] & _within(config.attention_window // 2, positions,
+                                        dimensions(valid[..., :keys])[3]), dtype), angles[1])
+    return inputs
+
+
+def _local_bias(valid: tf.Tensor, reach: int, dtype: tf.DType) -> tf.Tensor:
+    """Returns the bias of attention to `reach` tokens on each side; `valid` is bool [B, 1, 1, L]."""
+    length = dimensions(valid)[3]
+    if isinstance(length, int) and length <= DENSE_WINDOWS * 2 * reach:
+        return _bias(valid & _within(reach, length, length), dtype)
+    # [B, 1, N, 1, 3 S] and [S, 3 S], where key S is at the position of query 0.
+    size = min(reach, length) if isinstance(length, int) else tf.minimum(reach, length)
+    keys = _with_neighbors(_blocks(tf.transpose(valid, [0, 1, 3, 2]), size))
+    return _bias(tf.transpose(keys, [0, 1, 2, 4, 3]) & _within(reach, size, 3 * size, size), dtype)
+
+
+def _within(reach: int, queries: int | tf.Tensor, keys: int | tf.Tensor,
+            offset: int | tf.Tensor = 0) -> tf.Tensor:
+    """Returns bool [Q, K], True where key k is at most `reach` tokens from query q + offset."""
+    distance = tf.expand_dims(tf.range(queries) + offset, axis=1) - tf.range(keys)
+    return tf.abs(distance) <= reach
+
+
+def _bias(attended: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    return tf.where(attended, tf.zeros([], dtype), tf.cast(MASKED_SCORE, dtype))
+
+
+def _blocks(x: tf.Tensor, size: int | tf.Tensor) -> tf.Tensor:
+    """Pads [B, A, L, D] to whole blocks and cuts it, [B, A, N, S, D]."""
+    batch_size, heads, length, width = dimensions(x)
+    count = -(-length // size)
+    x = tf.pad(x, [[0, 0], [0, 0], [0, count * size - length], [0, 0]])
+    return tf.reshape(x, [batch_size, heads, count, size, width])
+
+
+def _with_neighbors(blocks: tf.Tensor) -> tf.Tensor:
+    """Joins every block of [B, A, N, S, D] with its neighbors, [B, A, N, 3 S, D]; 0 at the ends."""
+    padded = tf.pad(blocks, [[0, 0], [0, 0], [1, 1], [0, 0], [0, 0]])
+    return tf.concat([padded[:, :, :-2], blocks, padded[:, :, 2:]], axis=3)
+
+
+class ModernLayer(tf_keras.layers.Layer):
+    """Self-attention and a GeGLU, each after a layer norm, with dropout and a residual sum."""
+
+    def __init__(self, path: str, config: EncoderConfig, options: LayerOptions, index: int):
+        """Creates the layer with this index; weights before residual sums are smaller."""
+        super().__init__(name=path, dtype=options.policy)
+        layers = LayerFactory(parameter_shapes.modern_layer(path, config, index), options,
+                              config.initializer_range, config.layer_norm_epsilon)
+        outputs = dataclasses.replace(layers, stddev=config.output_initializer_range)
+        self.config = config
+        self.attention_norm = layers.norm(f"{path}/attention/LayerNorm") if index > 0 else None
+        self.projection = layers.dense(f"{path}/attention/self/qkv")
+        self.attention_output = outputs.dense(f"{path}/attention/output/dense")
+        self.intermediate_norm = layers.norm(f"{path}/intermediate/LayerNorm")
+        self.intermediate = layers.dense(f"{path}/intermediate/dense")
+        self.output_dense = outputs.dense(f"{path}/output/dense")
+        self.final_norm = (layers.norm(f"{path}/{parameter_shapes.FINAL_NORM}")
+                           if index == config.num_layers - 1 else None)
+
+    def call(self, x: tf.Tensor, mask_bias: tf.Tensor, rng: Rng | None,
+             positions: int | None = None, rotation: Rotation | None = None) -> tf.Tensor:
+        """Maps [B, L, H] to [B, L, H], or to [B, positions, H] if only the first positions attend.
+
+        `mask_bias` and `rotation` are those of `LayerInputs`. `rng` is for dropout, None outside of
+        training.
+        """
+        config = self.config
+        kernel, _ = self.projection.parameters()
+        scale = [(config.hidden_size // config.num_heads)**-0.5] * config.hidden_size
+        # Queries are divided by sqrt(D).
+        kernel *= tf.constant(scale + [1.0] * (2 * config.hidden_size), kernel.dtype)
+        weights = ModernWeights(_gamma(self.attention_norm), kernel, *(
+            part.parameters()[0] for part in (
+                self.attention_output, self.intermediate_norm, self.intermediate,
+                self.output_dense)), _gamma(self.final_norm))
+        streams = None if rng is None else rng.streams(
+            *(f"{self.name}/{part}" for part in ("attention/self", "attention", "output")))
+        return run_modern_layer(x, mask_bias, weights, streams, config.num_heads,
+                                config.attention_dropout, config.hidden_dropout,
+                                config.layer_norm_epsilon, positions, rotation)
+
+
+def _gamma(norm: LayerNorm | None) -> tf.Tensor | None:
+    return None if norm is None else norm.parameters()[0]
+
+
+class ModernWeights(NamedTuple):
+    """The weights of a `ModernLayer`: kernels, and gammas [H] of its norms."""
+
+    attention_norm: tf.Tensor | None
+    projection: tf.Tensor  # [H, 3 H], of queries, keys and values.
+    attention_output: tf.Tensor
+    intermediate_norm: tf.Tensor
+    intermediate: tf.Tensor  # [H, 2 I].
+    output_dense: tf.Tensor
+    final_norm: tf.Tensor | None
+
+
+@traced_once
+def run_modern_layer(x: tf.Tensor, mask_bias: tf.Tensor, weights: ModernWeights,
+                     streams: Streams | None, num_heads: int, attention_dropout: float,
+                     hidden_dropout: float, epsilon: float, positions: int | None,
+                     rotation: Rotation) -> tf.Tensor:
+    """Computes a `ModernLayer` as a function of its weights: one graph for layers of one form.
+
+    `streams` are those of dropout in attention, after it and at the end.
+    """
+    # The keys of the three dropout masks, uint32 [B, 2] each.
+    keys = [None] * 3 if streams is None else streams.dropout_keys(dimensions(x)[0])
+
+    # softmax(Q K^T / sqrt(D) + mask) V per head, [B, A, Q, D].
+    normalized = (x if weights.attention_norm is None else
+                  layer_norm(x, weights.attention_norm, tf.zeros_like(weights.attention_norm),
+                             epsilon))
+    if positions is None:
+        query, key, value = _project(normalized, weights.projection, num_heads, rotation, "qkv")
+    else:
+        hidden = x.shape[-1]
+        normalized = normalized[:, :dimensions(mask_bias)[3]]  # The tokens that are attended to.
+        key, value = _project(normalized, weights.projection[:, hidden:], num_heads, rotation, "kv")
+        x = x[:, :positions]
+        (query,) = _project(normalized[:, :positions], weights.projection[:, :hidden], num_heads,
+                            rotation, "q")
+    if mask_bias.shape.rank == 5:
+        heads = _attend_in_blocks(query, key, value, mask_bias, attention_dropout, keys[0])
+    else:
+        scores = tf.matmul(query, key, transpose_b=True)
+        heads = attend(scores, mask_bias, value, attention_dropout, keys[0])
+
+    # The heads side by side, [B, Q, H], x = x + dropout(heads W), and its norm.
+    heads = tf.reshape(tf.transpose(heads, [0, 2, 1, 3]), dimensions(x))
+    x, normalized = residual_then_norm(x, matmul(heads, weights.attention_output),
+                                       weights.intermediate_norm, hidden_dropout, keys[1], epsilon)
+
+    # x = x + dropout(GeGLU), and the norm above all layers.
+    branch = matmul(geglu(matmul(normalized, weights.intermediate)), weights.output_dense)
+    if weights.final_norm is None:
+        return x + dropout(branch, hidden_dropout, keys[2])
+    return residual_then_norm(x, branch, weights.final_norm, hidden_dropout, keys[2], epsilon)[1]
+
+
+def _project(x: tf.Tensor, kernel: tf.Tensor, num_heads: int, rotation: Rotation,
+             parts: str) -> list[tf.Tensor]:
+    """Maps [B, L, H] to the `parts` of "qkv", [B, A, L, D] each; positions turn q and k."""
+    length = dimensions(x)[1]
+    joint = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), kernel)
+    return tf.unstack(split_heads(
+        joint, tf.zeros(kernel.shape[1:], kernel.dtype), len(parts), num_heads, length,
+        rotation.first(length), len(parts.removesuffix("v"))))
+
+
+def _attend_in_blocks(query: tf.Tensor, key: tf.Tensor, value: tf.Tensor, mask_bias: tf.Tensor,
+                      rate: float, keys: tf.Tensor | None) -> tf.Tensor:
+    """Returns attention's output [B, A, L, D], at a cost that is linear in L.
+
+    Each block of queries reads the keys of three blocks, as `mask_bias` [B, 1, N, S, 3 S] says.
+    """
+    batch_size, heads, length, size = dimensions(query)
+    query, key, value = (_blocks(part, dimensions(mask_bias)[3]) for part in (query, key, value))
+    # [B, A, N, S, D] x [B, A, N, 3 S, D].
+    scores = tf.matmul(query, _with_neighbors(key), transpose_b=True)
+    output = attend(scores, mask_bias, _with_neighbors(value), rate, keys)
+    return tf.reshape(output, [batch_size, heads, -1, size])[:, :, :length]
