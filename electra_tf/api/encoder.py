@@ -116,6 +116,10 @@ class ElectraEncoder(tf_keras.layers.Layer):
                 hidden = tf.cast(self._encoder(*tokens, rng), tf.float32)
                 hidden._keras_mask = tokens.padding_mask
                 return hidden
+            if output_attentions and self.config.is_modern:
+                raise UserError("output_attentions needs all scores of a layer, which local "
+                                f"attention of model.architecture={self.config.architecture} does "
+                                "not compute; leave it out.")
             layers = self._encoder.all_layers(*tokens, rng)
             bias = self._encoder.mask(tokens.padding_mask, tf.float32)
             rotation = self._encoder.rotation(tf.shape(tokens.ids)[1])

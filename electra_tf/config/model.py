@@ -124,6 +124,11 @@ class EncoderConfig(Section, prefix="model."):
         """Returns True if a layer, by its index, has local attention."""
         return self.is_modern and layer % self.global_every > 0
 
+    def attended_tokens(self, length: int) -> int:
+        """Returns how many tokens one of `length` attends to in all layers together."""
+        return sum(min(length, self.attention_window + 1) if self.is_local(layer) else length
+                   for layer in range(self.num_layers))
+
     @property
     def parameters(self) -> int:
         """Number of weights in embeddings and layers, without heads and biases."""

@@ -25,8 +25,8 @@ from electra_tf.export.servable import TOKEN_INPUTS, Detector, Servable, ServedT
 from electra_tf.formats.hugging_face import encoder_entries
 from electra_tf.formats.hugging_face_heads import head_entries
 from electra_tf.formats.hugging_face_tokenizer import write_exact_text
-from electra_tf.modeling.encoder import MASKED_SCORE, Encoder, EncoderLayer
-from electra_tf.modeling.fused import LAYER_NORM_EPSILON
+from electra_tf.modeling.encoder import Encoder, EncoderLayer
+from electra_tf.modeling.fused import LAYER_NORM_EPSILON, MASKED_SCORE
 from electra_tf.modeling.layers import Dense, LayerNorm
 from electra_tf.modeling.pooling import PoolingHead
 from electra_tf.modeling.task_heads import ScoreHead
@@ -49,6 +49,9 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
 
     `add_files` adds files, such as a card. Raises `UserError` for networks without such a file.
     """
+    if model.encoder.config.is_modern:
+        raise UserError("ONNX files have ELECTRA's layers, and this model has model.architecture="
+                        f"{model.encoder.config.architecture}; {_ELSE}")
     config = encoder_entries(model.encoder.config, text) | {
         "architectures": ["ElectraModel"], "id2label": {}, "text_columns": list(model.columns),
         "max_seq_length": model.row_encoder.max_length, "keeps_tail": False,

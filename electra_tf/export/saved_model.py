@@ -16,7 +16,7 @@ from electra_tf.export.atomic_directory import atomic_directory
 from electra_tf.export.checksums import write_checksums
 from electra_tf.export.servable import DEFAULT, Servable
 from electra_tf.modeling.fused import inference_mode
-from electra_tf.modeling.inference import InferenceEncoder
+from electra_tf.modeling.inference import inference_encoder
 
 WARM_UP_FILE = "assets.extra/tf_serving_warmup_requests"
 """Requests that TensorFlow Serving runs before it says that a model is ready."""
@@ -60,7 +60,7 @@ def export(model: Servable, final: Path, precision: str,
     config, parts = model.encoder.config, 2  # Of a layer: one request takes two cores.
     is_divisible = config.num_heads % parts == config.intermediate_size % parts == 0
     served = copy.copy(model)
-    served.encoder = InferenceEncoder(model.encoder, dtype, parts if is_divisible else 1)
+    served.encoder = inference_encoder(model.encoder, dtype, parts if is_divisible else 1)
     signatures = served.signatures()
     with atomic_directory(final) as unfinished:
         served.save(str(unfinished), signatures)

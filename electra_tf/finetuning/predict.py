@@ -28,7 +28,7 @@ from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_in_order_of_
 from electra_tf.finetuning.results import threshold_of
 from electra_tf.finetuning.run import FinetuningRun
 from electra_tf.modeling.fused import inference_mode
-from electra_tf.modeling.inference import InferenceEncoder
+from electra_tf.modeling.inference import inference_encoder
 from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.reporting.progress import duration
@@ -72,7 +72,7 @@ class Predictor:
             run.strategy.num_replicas_in_sync == 1 and device_type(run.strategy) == "CPU")
         if self._on_one_cpu:
             dtype = tf.bfloat16 if precision is Precision.BFLOAT16 else tf.float32
-            self._encoder = InferenceEncoder(model.encoder, dtype)
+            self._encoder = inference_encoder(model.encoder, dtype)
             self._traced: Callable[[RowBatch], BatchOutput] | None = None
         else:
             is_same = model.dtype_policy.name == POLICIES[precision]

@@ -64,9 +64,11 @@ def require_networks(checkpoint: Checkpoint) -> None:
 
 def require_pretrained(checkpoint: Checkpoint) -> None:
     """Raises `UserError` for a model that formats with the paper's networks alone cannot hold."""
-    if checkpoint.config.positions != Positions.LEARNED:
-        raise UserError(f"{checkpoint.source} has model.positions={checkpoint.config.positions}; "
-                        "this format has tables of positions alone. Use --to=hugging_face or run.")
+    model = checkpoint.config
+    if model.positions != Positions.LEARNED:
+        name = "architecture" if model.is_modern else "positions"
+        raise UserError(f"{checkpoint.source} has model.{name}={getattr(model, name)}; this format "
+                        "has tables of positions alone. Use --to=hugging_face or run.")
     if checkpoint.task is not None:
         raise UserError(f"{checkpoint.source} is a fine-tuned model; this format holds only "
                         "pre-trained networks.")
@@ -100,19 +102,19 @@ def infer_generator(model: ModelConfig, weights: Weights, source: str,
     Raises `UserError` for another number of heads than the generator of this shape has.
     """
     # Without an encoder of the generator, the discriminator's has both heads.
-    query = "generator/encoder/layer_{}/attention/self/query/bias"
-    if query.format(0) not in weights:
+    output = "generator/encoder/layer_{}/attention/output/dense/kernel"
+    if output.format(0) not in weights:
         if GENERATOR_BIAS not in weights:
             return model
         return dataclasses.replace(model, tying=Tying.EVERYTHING, generator_width=1.0)
-    # The embeddings that the generator has tell which ones it shares; a bias [H] tells its width.
+    # The embeddings that the generator has tell which ones it shares; a kernel [H, H] tells its width.
     tying = (Tying.NONE if "generator/embeddings/word_embeddings" in weights else
-             Tying.TOKEN_EMBEDDINGS if "generator/embeddings/token_type_embeddings" in weights else
+             Tying.TOKEN_EMBEDDINGS if "generator/embeddings/LayerNorm/gamma" in weights else
              Tying.ALL_EMBEDDINGS)
-    num_layers = sum(query.format(index) in weights for index in range(1000))
+    num_layers = sum(output.format(index) in weights for index in range(1000))
     model = dataclasses.replace(
         model, tying=tying, generator_depth=num_layers / model.num_layers,
-        generator_width=weights[query.format(0)].shape[0] / model.hidden_size)
+        generator_width=weights[output.format(0)].shape[0] / model.hidden_size)
     if num_heads not in (None, model.generator.num_heads):
         raise UserError(f"{source}: the generator's num_heads is {num_heads}; the generator of "
                         f"this discriminator has {model.generator.num_heads}.")

@@ -85,9 +85,9 @@ class Checkpoint:
     @property
     def has_generator(self) -> bool:
         """True if it has a masked language model; Electric's generator is none."""
-        query = "generator/encoder/layer_0/attention/self/query/bias"
+        output = "generator/encoder/layer_0/attention/output/dense/kernel"
         return GENERATOR_BIAS in self.weights and (
-            query in self.weights or self.config.tying is Tying.EVERYTHING)
+            output in self.weights or self.config.tying is Tying.EVERYTHING)
 
     @property
     def has_discriminator(self) -> bool:

@@ -66,8 +66,8 @@ def matmul_flops_per_token(networks: Iterable[NetworkSpec], length: int, slots: 
     total = 0.0
     for network in networks:
         config = network.encoder
-        # Scores and weighted sums of attention take 2 L H each in every layer.
-        attention = 4 * length * config.hidden_size * config.num_layers
+        # Scores and weighted sums take 2 H each for every token that is attended to in a layer.
+        attention = 4 * config.hidden_size * config.attended_tokens(length)
         forward = _kernel_flops(network.body) + network.towers * attention
         for head in network.heads:
             table = 2 * config.embedding_size * config.vocab_size if head.scores_vocabulary else 0

@@ -14,9 +14,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from electra_tf.modeling.encoder import MASKED_SCORE, Encoder, EncoderLayer
-from electra_tf.modeling.fused import LAYER_NORM_EPSILON
-from electra_tf.modeling.layers import LayerNorm
+from electra_tf.modeling.encoder import Encoder, EncoderLayer, create_encoder
+from electra_tf.modeling.fused import LAYER_NORM_EPSILON, MASKED_SCORE
+from electra_tf.modeling.layers import LayerNorm, LayerOptions
 from electra_tf.modeling.rotary import Rotation, rotate
 
 _CHUNK_TOKENS = 4096
@@ -123,6 +123,37 @@ class InferenceEncoder(tf.Module):
         for layer in self._layers:
             x = layer(x, positions, first_only=first_only and layer is self._layers[-1])
         return x, positions
+
+
+class ModernInferenceEncoder(tf.Module):
+    """A copy of an encoder with ModernBERT's layers, which computes padding, too."""
+
+    def __init__(self, encoder: Encoder, dtype: tf.DType):
+        """Copies the weights of a trained encoder."""
+        super().__init__(name="inference_encoder")
+        self.config = encoder.config
+        policy = "mixed_bfloat16" if dtype is tf.bfloat16 else "float32"
+        self._encoder = create_encoder(self.config, LayerOptions(seed=0, policy=policy))
+        self.first = self._encoder.first
+        self.assign(encoder)
+
+    def assign(self, encoder: Encoder) -> None:
+        """Copies the weights of an encoder of the same sizes."""
+        for variable, value in zip(self._encoder.variables, encoder.variables, strict=True):
+            variable.assign(value)
+
+    def __call__(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
+                 rng: None = None) -> tf.Tensor:
+        """Encodes a batch of any B and L like `Encoder`, in its inference mode."""
+        return self._encoder(ids, segment_ids, padding_mask)
+
+
+def inference_encoder(encoder: Encoder, dtype: tf.DType,
+                      tensor_parallel: int = 1) -> InferenceEncoder | ModernInferenceEncoder:
+    """Returns a copy of a trained encoder that answers; arguments as for `InferenceEncoder`."""
+    if encoder.config.is_modern:
+        return ModernInferenceEncoder(encoder, dtype)
+    return InferenceEncoder(encoder, dtype, tensor_parallel)
 
 
 class _Layer(tf.Module):

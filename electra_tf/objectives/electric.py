@@ -32,7 +32,8 @@ from electra_tf.modeling.electra import (
     PretrainingModel,
     generator_embeddings,
 )
-from electra_tf.modeling.encoder import MASKED_SCORE, Embeddings, Encoder, create_encoder
+from electra_tf.modeling.encoder import Embeddings, Encoder, create_encoder
+from electra_tf.modeling.fused import MASKED_SCORE
 from electra_tf.modeling.layers import LayerOptions
 from electra_tf.modeling.masking import MaskedPositions, gather_at, mark_positions, maskable
 from electra_tf.modeling.rng import Rng
@@ -51,6 +52,10 @@ class ElectricModel(PretrainingModel):
         if config.tying is Tying.EVERYTHING:
             raise UserError("model.tying=everything has one encoder, and objective.name=electric "
                             "needs three: choose model.tying=all_embeddings.")
+        if config.is_modern:
+            raise UserError("objective.name=electric has towers that read one direction, which "
+                            f"model.architecture={config.architecture} has no masks for: choose "
+                            "model.architecture=electra.")
         encoder = create_encoder(config.discriminator, options)
         embeddings = generator_embeddings(config, options, encoder)
         self.discriminator = Discriminator(encoder, options)

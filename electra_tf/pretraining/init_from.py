@@ -19,7 +19,7 @@ from electra_tf.checkpoints.weights import Weights
 from electra_tf.config.model import Positions
 from electra_tf.core.errors import UserError, shown
 from electra_tf.formats.pretrained import Checkpoint
-from electra_tf.modeling.parameter_shapes import ENCODER, GENERATOR
+from electra_tf.modeling.parameter_shapes import ENCODER, FINAL_NORM, GENERATOR
 from electra_tf.text.normalization import MODES, TextSettings
 from electra_tf.text.vocabulary import CONTINUATION, Vocabulary
 
@@ -99,6 +99,8 @@ def copy_to_generator(weights: Weights, variables: Iterable[tf.Variable]
     shapes = {variable.name.split(":")[0]: tuple(variable.shape) for variable in variables
               if variable.name.startswith(f"{GENERATOR}/")}
     sources = {name: ENCODER + name.removeprefix(GENERATOR) for name in shapes}
+    above = next((name for name in weights if name.endswith(f"/{FINAL_NORM}/gamma")), None)
+    sources |= {name: above for name in shapes if above and name.endswith(f"/{FINAL_NORM}/gamma")}
     if (not shapes or any(name.startswith(f"{GENERATOR}/") for name in weights)
             or any(source not in weights or weights[source].shape != shapes[name]
                    for name, source in sources.items())):

@@ -38,7 +38,8 @@ from electra_tf.training.devices import build_model
 
 _POSITIONS = "max_position_embeddings"
 _ENCODER_SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads",
-                  "intermediate_size", _POSITIONS, "type_vocab_size", "positions", "rotary_base")
+                  "intermediate_size", _POSITIONS, "type_vocab_size", "architecture", "positions",
+                  "rotary_base", "local_rotary_base", "attention_window", "global_every")
 _GENERATOR_SIZE = ("generator_width", "generator_depth")
 
 

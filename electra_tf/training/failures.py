@@ -80,7 +80,7 @@ def require_memory(model: ModelConfig, runtime: RuntimeConfig, strategy: tf.dist
     # Two bytes for each value of each layer that the gradient needs, in one micro-batch.
     rows = -(-batch // runtime.gradient_accumulation_steps)
     values = (model.hidden_size if runtime.gradient_checkpointing
-              else 5 * model.hidden_size + model.intermediate_size)
+              else 5 * model.hidden_size + (1 + model.is_modern) * model.intermediate_size)
     needed = weights + 2 * rows * length * model.num_layers * values
     if device_type(strategy) == "CPU" and needed > memory:
         raise UserError(f"a step of {rows:,} rows of {length} tokens takes at least "

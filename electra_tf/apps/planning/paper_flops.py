@@ -39,9 +39,11 @@ def forward(network: NetworkSpec, length: int) -> float:
     # the published numbers.
     query_key_value = 3 * (2 * hidden + 1) * hidden
     # Scores and weighted sum are matmuls; the rest is scale, softmax and dropout of the scores.
-    attention = 4 * hidden * length + (1 + _SOFTMAX + _DROPOUT) * length * config.num_heads
+    attended = config.attended_tokens(length) / config.num_layers
+    attention = 4 * hidden * attended + (1 + _SOFTMAX + _DROPOUT) * attended * config.num_heads
     attention_output = (2 * hidden + 1) * hidden + (_DROPOUT + 1) * hidden + _LAYER_NORM
-    intermediate = (2 * hidden + 1 + _GELU) * inner
+    gate = (2 * hidden + 1) * inner * config.is_modern
+    intermediate = (2 * hidden + 1 + _GELU) * inner + gate
     output = (2 * inner + 1) * hidden + (_DROPOUT + 1 + _LAYER_NORM) * hidden
     block = query_key_value + attention + attention_output + intermediate + output
     # The encoder: every token passes the embeddings and all blocks.
