@@ -44,7 +44,11 @@ class TaskConfig(Section, prefix="task."):
         the threshold with the best micro F1 on dev.""")
     dropout: Probability = setting(0.1, "Dropout rate of the inputs of the output layer.")
     hidden_layer: bool = setting(False, """Add a dense GELU layer before the output layer
-        (classification, regression).""")
+        (classification, regression). With model.architecture=modernbert it has a layer norm, as
+        ModernBERT's heads have, and is there for tagging and questions, too.""")
+    classifier_pooling: Literal["cls", "mean"] = setting("cls", """Vector of a text that
+        classification and regression read: cls is that of [CLS]. mean, the mean over all tokens, is
+        for model.architecture=modernbert.""")
     long_texts: Annotated[LongTexts, TRAINING] = setting(
         LongTexts.TRUNCATE, """How to read texts longer than --max_seq_length (classification,
         regression). truncate keeps the first tokens. head_tail keeps a quarter of the row from the
@@ -169,6 +173,9 @@ class FinetuningConfig:
         require(self.task.max_seq_length <= max_length, "task.max_seq_length",
                 f"at most model.max_position_embeddings={max_length}, the longest row of the "
                 f"encoder{longer}", self.task.max_seq_length)
+        require(self.task.classifier_pooling == "cls" or self.model.is_modern,
+                "task.classifier_pooling", f"cls for model.architecture={self.model.architecture}",
+                self.task.classifier_pooling)
         for name in ("window_pooling", "max_windows"):
             value = getattr(self.task, name)
             require(self.task.long_texts is LongTexts.WINDOWS or value == getattr(TaskConfig, name),

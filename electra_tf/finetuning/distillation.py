@@ -29,9 +29,10 @@ from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.layers import Dense, LayerOptions
 from electra_tf.modeling.rng import Rng
 from electra_tf.objectives.objective import LossOutput, count
-from electra_tf.tasks.kinds.base import TaskObjective, sum_where
+from electra_tf.tasks.kinds.base import TaskObjective, sum_where, text_vectors
 from electra_tf.tasks.registry import KINDS, recipe
 from electra_tf.tasks.task import Example, Kind, TaskSpec
+from electra_tf.text.rows import Tokens
 
 TEACHER, IS_LABELLED = "teacher/", "is_labelled"
 """Targets of rows: the prefix of the teacher's outputs, and the mark of rows with a label."""
@@ -187,11 +188,14 @@ class DistillationObjective:
         # The vectors of [CLS], float32 [B, H], which the head and the third loss read.
         network, vectors = model, None
         if self.config.distillation_hidden_weight:
-            vectors = model.encoder.first(inputs.ids, inputs.segment_ids, inputs.padding_mask,
-                                          rng if training else None)
+            vectors = text_vectors(
+                model.encoder, Tokens(inputs.ids, inputs.segment_ids, inputs.padding_mask),
+                self.hard.config, rng if training else None)
             network = types.SimpleNamespace(head=model.head, encoder=types.SimpleNamespace(
                 first=lambda *_: vectors))  # They are computed once.
-        output = self.hard.compute(network, inputs, rng, training=training)
+        hard = self.hard if vectors is None else dataclasses.replace(
+            self.hard, config=dataclasses.replace(self.hard.config, classifier_pooling="cls"))
+        output = hard.compute(network, inputs, rng, training=training)
         if not training:
             return output._replace(per_example={**output.per_example,
                                                 "vectors": tf.cast(vectors, tf.float32)})

@@ -22,7 +22,7 @@ from electra_tf.core.atomic_file import make_directory, write_atomically, write_
 from electra_tf.core.command_line import command
 from electra_tf.core.errors import UserError, note, note_once
 from electra_tf.core.storage import MIB, Path
-from electra_tf.formats import hugging_face_heads, roformer, sentence_transformers
+from electra_tf.formats import hugging_face_heads, modernbert, roformer, sentence_transformers
 from electra_tf.formats.hugging_face_heads import Config
 from electra_tf.formats.hugging_face_tokenizer import (
     CONFIG_FILE,
@@ -258,8 +258,14 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
     require_networks(checkpoint)
     # The networks of pre-training, each with its own copy of shared embeddings.
     for name in (DISCRIMINATOR, GENERATOR) if checkpoint.has_generator else (DISCRIMINATOR,):
+        encoder, weights = extract(checkpoint, name)
+        if name == GENERATOR and encoder.is_modern and (
+                encoder.embedding_size != encoder.hidden_size):
+            note("ModernBERT's embeddings have the hidden size: the generator is not written. "
+                 "model.generator_width=1 makes one that can be.")
+            continue
         has_head = name == GENERATOR or checkpoint.has_discriminator
-        _write_network(checkpoint.text, directory / name, *extract(checkpoint, name), {
+        _write_network(checkpoint.text, directory / name, encoder, weights, {
             "architectures": [ARCHITECTURES[name] if has_head else "ElectraModel"]}, {})
 
 
@@ -282,13 +288,17 @@ def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, 
     tensors = {_pytorch_name(name): value.T if name.endswith("/kernel") else value
                for name, value in weights.items()} | head
     entries = {**entries, **encoder_entries(encoder, text)}
-    if encoder.positions == Positions.ROTARY:
+    if encoder.is_modern:
+        tensors = modernbert.to_modernbert(tensors, encoder)
+        entries = modernbert.entries(entries, encoder, text)
+    elif encoder.positions == Positions.ROTARY:
         tensors, entries = roformer.to_roformer(tensors, encoder), roformer.entries(entries)
     write_atomically(directory / WEIGHTS_FILE, save(
         {name: np.ascontiguousarray(value) for name, value in tensors.items()},
         metadata={"format": "pt"}))
     write_json(directory / CONFIG_FILE, entries)
-    write_text(text, directory, max_length or encoder.max_position_embeddings)
+    write_text(text, directory, max_length or encoder.max_position_embeddings,
+               segments=not encoder.is_modern)
 
 
 def encoder_entries(encoder: EncoderConfig, text: TextSettings) -> dict[str, Any]:
@@ -304,7 +314,9 @@ def _read_network(directory: Path) -> tuple[Config, ModelConfig, dict[str, np.nd
     read_config(directory)  # Its mistakes are reported before the weights are read.
     tensors = read_weights(directory)
     config, model = read_config(directory, tensors)
-    if model.positions == Positions.ROTARY:
+    if model.is_modern:
+        tensors = modernbert.to_electra(tensors, config, str(weights_file(directory)))
+    elif model.positions == Positions.ROTARY:
         tensors = roformer.to_electra(tensors, model.num_heads, str(weights_file(directory)))
     return config, model, tensors
 
@@ -314,8 +326,11 @@ def read_config(directory: Path, tensors: Collection[str] = ()) -> tuple[Config,
 
     Without `model_type`, the names of `tensors` decide between ELECTRA and BERT.
     """
-    path = directory / CONFIG_FILE
-    config = strict_json.read(path, Config, max_bytes=4 * MIB)  # 1 KB, and the names of labels.
+    path, more = directory / CONFIG_FILE, dict[str, Any]()
+    if modernbert.is_modern(path):
+        config, more = modernbert.read_config(path)
+    else:
+        config = strict_json.read(path, Config, max_bytes=4 * MIB)  # 1 KB, and names of labels.
     # BERT's embeddings have the hidden size; only ELECTRA projects smaller ones.
     settings = {name: getattr(config, entry) for name, entry in _CONFIG_NAMES.items()
                 if getattr(config, entry) is not None}
@@ -329,7 +344,7 @@ def read_config(directory: Path, tensors: Collection[str] = ()) -> tuple[Config,
     if model_type == "roformer":
         settings |= {"positions": Positions.ROTARY, "rotary_base": roformer.BASE}
     try:
-        return config, ModelConfig(**settings)
+        return config, ModelConfig(**settings, **more)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
 

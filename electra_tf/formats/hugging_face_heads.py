@@ -24,11 +24,14 @@ from electra_tf.core.errors import UserError, note_once, shown
 from electra_tf.formats.pretrained import Checkpoint, Pooling
 from electra_tf.modeling.parameter_shapes import dense
 from electra_tf.tasks import files, glue
-from electra_tf.tasks.kinds.base import TaskKind
+from electra_tf.tasks.kinds.base import HuggingFaceHead, TaskKind
 from electra_tf.tasks.registry import KINDS, recipe
 from electra_tf.tasks.task import LABEL_KINDS, Kind, TaskSpec
 
 HEAD = "head/"
+HIDDEN, _NORM = "hidden", f"{HEAD}hidden/LayerNorm/gamma"
+"""Names of a head's hidden layer, and of its norm in ModernBERT's heads."""
+MODERNBERT = "modernbert"
 ARCHITECTURES = frozenset(
     kind.hugging_face.architecture for kind in KINDS.values() if kind.hugging_face.layers)
 """Classes whose heads are converted."""
@@ -42,7 +45,7 @@ _Layer = tuple[np.ndarray, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _TaskEntry:
+class TaskEntry:
     """An entry that transformers ignores: columns of a task's files, scores and settings."""
 
     __pydantic_config__ = strict_json.STRICT
@@ -93,7 +96,8 @@ class Config:
     finetuning_task: str | None = None
     hidden_dropout_prob: float
     classifier_dropout: float | None = None
-    electra_tf: _TaskEntry | None = None
+    classifier_pooling: Literal["cls", "mean"] = "cls"
+    electra_tf: TaskEntry | None = None
     sentence_transformers: Any = None
     """This entry or the next one marks a CrossEncoder."""
     sbert_ce_default_activation_function: Any = None
@@ -110,7 +114,8 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
     Raises `UserError` for more or fewer layers than those of Hugging Face's head.
     """
     spec, source = TaskSpec.from_dict(checkpoint.task, checkpoint.source), checkpoint.source
-    form, inputs = KINDS[spec.kind].hugging_face, checkpoint.config.hidden_size
+    modern = checkpoint.config.is_modern
+    form, inputs = _form(KINDS[spec.kind], modern), checkpoint.config.hidden_size
     head = {name: value for name, value in checkpoint.weights.items() if name.startswith(HEAD)}
     precision = {name: value for name, value in checkpoint.task_settings.items()
                  if name == "training.precision"}
@@ -121,19 +126,24 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
     *hidden, (output, parts) = form.layers.items()
     sizes = {name: inputs for _, (name,) in hidden if f"{HEAD}{name}/kernel" in head}
     sizes |= dict.fromkeys(parts, len(spec.labels) or 1)
-    shapes = {path: shape for name, size in sizes.items()
-              for path, shape in dense(f"{HEAD}{name}", inputs, size).items()}
+    shapes = {path: shape for name, size in sizes.items() for path, shape in dense(
+        f"{HEAD}{name}", inputs, size, modern=modern and name == HIDDEN).items()}
+    if modern:
+        shapes[_NORM] = (inputs,)
     if head.keys() != shapes.keys() and form.settings:
         settings = " ".join(f"--set={name}={str(value).lower()}"
                             for name, value in form.settings.items())
-        raise UserError(f"{source}: {form.architecture} has other layers than this head; train it "
+        name = form.architecture.replace("Electra", "ModernBert" if modern else "Electra")
+        raise UserError(f"{source}: {name} has other layers than this head; train it "
                         f"again with `{command('finetune')} {settings}`, its other flags and a new "
                         "--model_dir.")
     require_exactly(head, shapes, source)
 
     def concatenated(parts: Sequence[str]) -> _Layer:
-        return (np.concatenate([head[f"{HEAD}{part}/kernel"] for part in parts], axis=1),
-                np.concatenate([head[f"{HEAD}{part}/bias"] for part in parts]))
+        kernels = [head[f"{HEAD}{part}/kernel"] for part in parts]
+        biases = [head.get(f"{HEAD}{part}/bias", np.zeros(kernel.shape[1], np.float32))
+                  for part, kernel in zip(parts, kernels, strict=True)]
+        return np.concatenate(kernels, axis=1), np.concatenate(biases)
 
     # The layers of that class, with parts of one output side by side.
     layers = {layer: concatenated(names) for layer, names in hidden if names[0] in sizes}
@@ -151,9 +161,25 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
                 if value != getattr(default, name) and f"task.{name}" not in form.settings}
     config |= {"classifier_dropout": task.dropout, "electra_tf": _entry(spec, precision | {
         f"task.{name}": value for name, value in settings.items()
-        if name not in ("dropout", "max_seq_length")})}
-    return {name: value for layer, (kernel, bias) in layers.items()
-            for name, value in ((f"{layer}.weight", kernel.T), (f"{layer}.bias", bias))}, config
+        if name not in ("dropout", "max_seq_length", "classifier_pooling")})}
+    weights = {name: value for layer, (kernel, bias) in layers.items()
+               for name, value in ((f"{layer}.weight", kernel.T), (f"{layer}.bias", bias))}
+    if modern:
+        del weights["head.dense.bias"]
+        weights["head.norm.weight"] = head[_NORM]
+        config["classifier_pooling"] = task.classifier_pooling
+    return weights, config
+
+
+def _form(kind: TaskKind, modern: bool) -> HuggingFaceHead:
+    """Returns the head of a kind's class of ELECTRA or of ModernBERT."""
+    form = kind.hugging_face
+    if not modern or not form.layers:
+        return form
+    *_, outputs = form.layers.values()
+    return dataclasses.replace(
+        form, layers={"head.dense": (HIDDEN,), "classifier": outputs},
+        settings={**form.settings, "task.hidden_layer": True})
 
 
 def head_entries(spec: TaskSpec) -> dict[str, Any]:
@@ -213,13 +239,14 @@ def from_hugging_face(
                         f"--init_checkpoint={source}")
 
     # The kind of the task: by the class, the problem and the number of outputs.
+    modern = config.model_type == MODERNBERT
     kinds = [kind for kind in KINDS.values() if kind.hugging_face.architecture == architecture]
-    *hidden, (output, parts) = kinds[0].hugging_face.layers.items()
+    *hidden, (output, parts) = _form(kinds[0], modern).layers.items()
     outputs = len(tensors.get(f"{output}.weight", ()))
     problem = (config.problem_type if config.problem_type in (_REGRESSION, _MULTILABEL)
                else _REGRESSION if outputs == 1 else _CLASSIFICATION)
     kind = next(kind for kind in kinds if kind.hugging_face.problem_type in (None, problem))
-    form, inputs = kind.hugging_face, config.hidden_size
+    form, inputs = _form(kind, modern), config.hidden_size
     if form.problem_type == _REGRESSION and outputs > 1:
         raise UserError(f"{source}: problem_type of config.json is {_REGRESSION}, and the head has "
                         f"{outputs} outputs; regressions of one number are supported. The encoder "
@@ -230,25 +257,31 @@ def from_hugging_face(
         output: outputs if kind.kind in LABEL_KINDS else len(parts)}
     modules = tuple(f"{layer.split('.')[0]}." for layer in form.layers)
     weights = {name: tensors.pop(name) for name in list(tensors) if name.startswith(modules)}
-    require_exactly(weights, {
-        name: shape for layer, size in sizes.items()
-        for name, shape in ((f"{layer}.weight", (size, inputs)), (f"{layer}.bias", (size,)))},
-        source)
+    shapes = {name: shape for layer, size in sizes.items()
+              for name, shape in ((f"{layer}.weight", (size, inputs)), (f"{layer}.bias", (size,)))}
+    if modern:
+        del shapes["head.dense.bias"]
+        shapes["head.norm.weight"] = (inputs,)
+    require_exactly(weights, shapes, source)
     labels = _read_labels(config, outputs, source) if kind.kind in LABEL_KINDS else ()
 
     # Our layers, which may be parts of one of Hugging Face's.
     head = {}
     for layer, parts in form.layers.items():
-        kernels = np.split(weights[f"{layer}.weight"].T, len(parts), axis=1)
-        biases = np.split(weights[f"{layer}.bias"], len(parts))
-        for name, kernel, bias in zip(parts, kernels, biases, strict=True):
-            head |= {f"{HEAD}{name}/kernel": kernel.astype(np.float32),
-                     f"{HEAD}{name}/bias": bias.astype(np.float32)}
+        for leaf, value in (("kernel", weights[f"{layer}.weight"].T),
+                            ("bias", weights.get(f"{layer}.bias"))):
+            if value is not None:
+                head |= {f"{HEAD}{name}/{leaf}": part.astype(np.float32) for name, part in zip(
+                    parts, np.split(value, len(parts), axis=-1), strict=True)}
+    if modern:
+        head[_NORM] = weights["head.norm.weight"].astype(np.float32)
 
     # The task's columns and settings; files of others don't say that a model reads pairs.
     spec, settings = _named_task(kind, config.finetuning_task, labels), dict(form.settings)
     settings["task.dropout"] = (config.hidden_dropout_prob if config.classifier_dropout is None
                                 else config.classifier_dropout)
+    if modern and form.problem_type:
+        settings["task.classifier_pooling"] = config.classifier_pooling
     if entry := config.electra_tf:
         spec, settings = entry.describe(spec), settings | entry.settings
     elif form.problem_type and (

@@ -104,6 +104,12 @@ class _WordPiece:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class _ModelFile:
+    __pydantic_config__ = strict_json.OPEN
+    model: dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class _TokenizerFile:
     """The entries of tokenizer.json that affect ids."""
 
@@ -125,6 +131,9 @@ def read_text(directory: Path) -> TextSettings:
     """
     # tokenizer_config.json decides which class reads the vocabulary, and which file has it.
     config, path = _read_config(directory), directory / TOKENIZER_FILE
+    if path.exists() and _read(path, _ModelFile).model.get("type") == "BPE":
+        raise UserError(f"{path} is a tokenizer of byte-level BPE, and this program reads "
+                        "WordPiece; choose a model with BertNormalizer and WordPiece.")
     file = _read(path, _TokenizerFile) if path.exists() else None
     is_library_class = config.tokenizer_class in _LIBRARY_CLASSES
     if is_library_class and file is None:
@@ -318,17 +327,18 @@ def _searched_tokens(directory: Path, config: _TokenizerConfig, added: Iterable[
     return {"literal_tokens": tuple(literal), "normalized_tokens": tuple(normalized)}
 
 
-def write_text(text: TextSettings, directory: Path, max_length: int) -> None:
+def write_text(text: TextSettings, directory: Path, max_length: int, *,
+               segments: bool = True) -> None:
     """Writes the files of a tokenizer that reads rows of at most `max_length` tokens.
 
-    tokenizer.json has the steps of `text.tokenizer`.
+    tokenizer.json has the steps of `text.tokenizer`. Without `segments` transformers returns none.
     """
     # Settings and vocabulary for the classes of transformers, then the whole tokenizer.
     normalization, ids = text.normalization, text.vocabulary.ids
     write_json(directory / SETTINGS_FILE, {
         "tokenizer_class": _LIBRARY_CLASSES[0], "do_lower_case": normalization.lower_case,
         "strip_accents": normalization.strip_accents, "tokenize_chinese_chars": True,
-        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+        "model_input_names": ["input_ids", *["token_type_ids"] * segments, "attention_mask"],
         "model_max_length": max_length, **_SPECIAL_NAMES})
     text.vocabulary.save(directory / VOCABULARY_FILE)
     added = set(normalization.literal_tokens + normalization.normalized_tokens)

@@ -74,6 +74,19 @@ class GeluDense(Dense):
         return gelu(matmul(x, kernel), bias)
 
 
+class NormedGeluDense(GeluDense):
+    """The hidden layer of ModernBERT's heads, y = norm(gelu(x W))."""
+
+    def __init__(self, path: str, inputs: int, outputs: int, options: LayerOptions):
+        """Creates W [inputs, outputs] and the norm's gamma."""
+        super().__init__(path, inputs, outputs, options, has_bias=False)
+        self.norm = LayerNorm(f"{path}/LayerNorm", outputs, options, epsilon=1e-5, has_beta=False)
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        """Maps [..., inputs] to [..., outputs]."""
+        return self.norm(super().call(x))
+
+
 class LayerNorm(tf_keras.layers.Layer):
     """Layer normalization over the last axis; statistics in float32."""
 

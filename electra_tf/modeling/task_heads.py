@@ -12,7 +12,7 @@ import tf_keras
 from electra_tf.config.model import ModelConfig
 from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.fused import dimensions, dropout, gelu
-from electra_tf.modeling.layers import Dense, GeluDense, LayerOptions
+from electra_tf.modeling.layers import Dense, GeluDense, LayerOptions, NormedGeluDense
 from electra_tf.modeling.rng import Rng, dropout_keys
 
 QUESTION_HIDDEN = 512  # Units of the hidden layers of `QuestionHead`, for encoders of all sizes.
@@ -36,15 +36,16 @@ class ScoreHead(tf_keras.layers.Layer):
     """A head of dropout and a dense layer, for classification, regression and tagging.
 
     With `hidden_layer` dropout and a dense layer with GELU come first, as in Hugging Face's
-    classification head.
+    classification head; with `modern` it is that of ModernBERT's heads.
     """
 
     def __init__(self, path: str, hidden_size: int, outputs: int, *, dropout_rate: float, seed: int,
-                 hidden_layer: bool = False):
+                 hidden_layer: bool = False, modern: bool = False):
         super().__init__(name=path, dtype="float32")
         self.dropout_rate = dropout_rate
         options = LayerOptions(seed=seed)
-        self.hidden = (GeluDense(f"{path}/hidden", hidden_size, hidden_size, options)
+        kind = NormedGeluDense if modern else GeluDense
+        self.hidden = (kind(f"{path}/hidden", hidden_size, hidden_size, options)
                        if hidden_layer else None)
         self.dense = Dense(f"{path}/dense", hidden_size, outputs, options)
 
@@ -93,16 +94,19 @@ class QuestionHead(tf_keras.layers.Layer):
     With `conditioned` the end depends on the start: a hidden layer reads the vectors of both (Yang
     et al., 2019, XLNet's code). The start is the true one in training, otherwise each of the most
     probable ones. Without it, ends are scored independently, as in BERT. Answerability is scored
-    from [CLS] and the mean vector of the start.
+    from [CLS] and the mean vector of the start. With `hidden_layer`, that of ModernBERT's heads
+    comes first.
     """
 
     def __init__(self, path: str, hidden_size: int, *, conditioned: bool = True,
-                 answerability: bool = True, seed: int):
+                 answerability: bool = True, hidden_layer: bool = False, seed: int):
         super().__init__(name=path, dtype="float32")
 
         def dense(name: str, inputs: int, outputs: int, kind: type[Dense] = Dense) -> Dense:
             return kind(f"{path}/{name}", inputs, outputs, LayerOptions(seed=seed))
 
+        self.hidden = (dense("hidden", hidden_size, hidden_size, NormedGeluDense)
+                       if hidden_layer else None)
         pair = 2 * hidden_size
         self.start = dense("dense", hidden_size, 1)
         self.end_hidden = dense("qa_hidden", pair, QUESTION_HIDDEN) if conditioned else None
@@ -116,14 +120,14 @@ class QuestionHead(tf_keras.layers.Layer):
 
         `allowed` bool [B, L] is that of `answer_positions`.
         """
-        hidden = tf.cast(hidden, tf.float32)
+        hidden = self._input(hidden)
         start = _positions(self.start(hidden)) + _forbidding(allowed)
         ends = self._end_logits(hidden, allowed, true_start[:, tf.newaxis])
         return SpanLogits(start, ends[:, 0], self._impossible_logit(hidden, start))
 
     def beams(self, hidden: tf.Tensor, allowed: tf.Tensor, size: int) -> SpanBeams:
         """Returns the `size` most probable starts, and as many ends for each; see `call`."""
-        hidden = tf.cast(hidden, tf.float32)
+        hidden = self._input(hidden)
         start = _positions(self.start(hidden)) + _forbidding(allowed)
         # The K best starts [B, K], then the K best ends given each of them [B, K, K].
         start_log_probs, start_index = tf.math.top_k(tf.nn.log_softmax(start), size)
@@ -131,6 +135,10 @@ class QuestionHead(tf_keras.layers.Layer):
         end_log_probs, end_index = tf.math.top_k(tf.nn.log_softmax(ends), size)
         return SpanBeams(start_log_probs, start_index, end_log_probs, end_index,
                          self._impossible_logit(hidden, start))
+
+    def _input(self, hidden: tf.Tensor) -> tf.Tensor:
+        hidden = tf.cast(hidden, tf.float32)
+        return hidden if self.hidden is None else self.hidden(hidden)
 
     def _end_logits(self, hidden: tf.Tensor, allowed: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
         """Scores ends, float32 [B, K, L], for each of the starts int32 [B, K]."""

@@ -19,6 +19,7 @@ from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.fused import dimensions
 from electra_tf.modeling.inference import InferenceEncoder
+from electra_tf.modeling.pooling import pool
 from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import ScoreHead, TaskNetwork
 from electra_tf.objectives.objective import LossOutput, count
@@ -105,8 +106,16 @@ class ServedNetwork:
         return tf.cast(self.encoder(*tokens), tf.float32)
 
     def first(self, tokens: Tokens) -> tf.Tensor:
-        """Returns the vectors of [CLS], float32 [B, H]."""
-        return tf.cast(self.encoder.first(*tokens), tf.float32)
+        """Returns the vectors of [CLS], or the mean ones, float32 [B, H]."""
+        return tf.cast(text_vectors(self.encoder, tokens, self.config), tf.float32)
+
+
+def text_vectors(encoder: Any, tokens: Tokens, config: TaskConfig,
+                 rng: Rng | None = None) -> tf.Tensor:
+    """Returns what heads for texts read, [B, H]: vectors of [CLS], or the mean over tokens."""
+    if config.classifier_pooling == "cls":
+        return encoder.first(*tokens, rng)
+    return pool(tf.cast(encoder(*tokens, rng), tf.float32), tokens.padding_mask, "mean")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,6 +126,8 @@ class TaskObjective(abc.ABC):
     config: TaskConfig = TaskConfig()
     class_weights: tuple[float, ...] = ()
     """Factor of each label's loss; empty for equal ones."""
+    hidden_layer: ClassVar[bool] = True
+    """False if the head has a hidden layer above ModernBERT's encoder alone."""
     target: ClassVar[str] = ""
     """Name of the target with label indices, if there is one label for each term of the loss."""
     loss_weights: ClassVar[Mapping[str, float]] = {"loss": 1.0}
@@ -161,7 +172,8 @@ class TaskObjective(abc.ABC):
         """Creates the head, with an output for every label; its weights are in `HEAD_NAME`."""
         return ScoreHead(
             HEAD_NAME, config.hidden_size, len(self.spec.labels) or 1, seed=seed,
-            dropout_rate=self.config.dropout, hidden_layer=self.config.hidden_layer)
+            dropout_rate=self.config.dropout, modern=config.is_modern,
+            hidden_layer=self.config.hidden_layer and (config.is_modern or self.hidden_layer))
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> TaskNetwork:

@@ -41,7 +41,8 @@ class QuestionObjective(base.TaskObjective):
         """Creates a `QuestionHead`."""
         return QuestionHead(
             base.HEAD_NAME, config.hidden_size, conditioned=self.config.ends_given_starts,
-            answerability=self.config.answerability, seed=seed)
+            answerability=self.config.answerability, seed=seed,
+            hidden_layer=self.config.hidden_layer and config.is_modern)
 
     def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
                 *, training: bool) -> LossOutput:

@@ -35,7 +35,7 @@ SPAN_SCORERS = {"f1": metrics.f1_score, "precision": metrics.precision_score,
 class TaggingObjective(base.TaskObjective):
     """The cross entropy of every word's tag, averaged over words by default."""
 
-    target = "tag"
+    target, hidden_layer = "tag", False
 
     def loss_mask(self, batch: RowBatch) -> tf.Tensor:
         """Marks the words, bool [B, W]; with `tagging_loss_by_sentence` the rows, bool [B]."""
@@ -140,11 +140,11 @@ class Tagging(base.TaskKind):
             what="words with [CLS] and [SEP]")
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
-        """Returns the objective; the head has no hidden layer, as in Hugging Face's class."""
+        """Returns the objective; `UserError` for two ways to weigh words."""
         if config.class_weights and config.tagging_loss_by_sentence:
             raise UserError("--class_weights divides the loss by the words' weights; leave out "
                             "task.tagging_loss_by_sentence.")
-        return super().objective(spec, dataclasses.replace(config, hidden_layer=False))
+        return super().objective(spec, config)
 
     def formatters(self, spec: TaskSpec) -> Mapping[str, base.Formatter]:
         """Returns CoNLL columns of words and tags, and a table with a row for every word."""

@@ -97,7 +97,7 @@ def head_outputs(model: TaskNetwork, batch: RowBatch, spec: TaskSpec, config: Ta
     Those of an example's windows are pooled. `dropout` is None outside of training.
     """
     def run(tokens: Tokens, rng: Rng | None = None) -> tf.Tensor:
-        return model.head(model.encoder.first(*tokens, rng), rng)
+        return model.head(base.text_vectors(model.encoder, tokens, config, rng), rng)
 
     if batch.ids.shape.rank == 2:
         return run(*base.as_rows(batch, dropout))

@@ -1,0 +1,198 @@
+"""Hugging Face's ModernBERT (Warner et al., 2024), the class of `model.architecture=modernbert`.
+
+Its config.json and weights have names of their own; the layers are ours, transposed. Heads of tasks
+have a dense layer and a norm below the output, which `task.hidden_layer=true` creates.
+"""
+
+import dataclasses
+import re
+from typing import Annotated, Any, Literal
+
+from annotated_types import Interval
+
+from electra_tf.checkpoints.weights import Weights
+from electra_tf.config.model import Architecture, EncoderConfig
+from electra_tf.core import strict_json
+from electra_tf.core.errors import UserError, note
+from electra_tf.core.storage import MIB, Path
+from electra_tf.formats import hugging_face_heads as heads
+from electra_tf.text.normalization import TextSettings
+
+MODEL_TYPE = heads.MODERNBERT
+_CLASSES = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification",
+            "ForQuestionAnswering")
+_GLOBAL, _LOCAL = "full_attention", "sliding_attention"
+_LAYERS = {  # ModernBERT's -> ours.
+    "attn_norm": "attention.LayerNorm", "attn.Wqkv": "attention.self.qkv",
+    "attn.Wo": "attention.output.dense", "mlp_norm": "intermediate.LayerNorm",
+    "mlp.Wi": "intermediate.dense", "mlp.Wo": "output.dense"}
+_LANGUAGE_MODEL = {"head.dense": "generator_predictions.dense",
+                   "head.norm": "generator_predictions.LayerNorm", "decoder": "generator_lm_head"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Rope:
+    __pydantic_config__ = strict_json.OPEN
+    rope_type: Literal["default"] = "default"
+    rope_theta: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Config:
+    """The entries of config.json that are read; defaults are transformers'."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    model_type: Literal[MODEL_TYPE]
+    architectures: tuple[str, ...] | None = None
+    vocab_size: int
+    hidden_size: int
+    intermediate_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    max_position_embeddings: int
+    initializer_range: float = 0.02
+    hidden_activation: Literal["gelu"] = "gelu"
+    classifier_activation: Literal["gelu"] = "gelu"
+    norm_eps: Annotated[float, Interval(ge=1e-5, le=1e-5)] = 1e-5
+    norm_bias: Literal[False] = False
+    attention_bias: Literal[False] = False
+    mlp_bias: Literal[False] = False
+    classifier_bias: Literal[False] = False
+    decoder_bias: Literal[True] = True
+    local_attention: int = 128
+    global_attn_every_n_layers: int = 3
+    layer_types: list[Literal[_GLOBAL, _LOCAL]] | None = None
+    global_rope_theta: float = 160_000.0
+    local_rope_theta: float | None = 10_000.0
+    rope_scaling: None = None
+    rope_parameters: dict[Literal[_GLOBAL, _LOCAL], _Rope] | None = None
+    attention_dropout: float = 0.0
+    mlp_dropout: float = 0.0
+    classifier_dropout: float = 0.0
+    classifier_pooling: Literal["cls", "mean"] = "cls"
+    tie_word_embeddings: bool = True
+    id2label: dict[str, Any] | None = None
+    label2id: dict[str, Any] | None = None
+    problem_type: str | None = None
+    finetuning_task: str | None = None
+    electra_tf: heads.TaskEntry | None = None
+
+
+def is_modern(path: Path) -> bool:
+    """Returns True if a config.json is of ModernBERT."""
+    entries = strict_json.read(path, dict[str, Any], max_bytes=4 * MIB)
+    return entries.get("model_type") == MODEL_TYPE
+
+
+def read_config(path: Path) -> tuple[heads.Config, dict[str, Any]]:
+    """Returns config.json with ELECTRA's names, and the settings of ModernBERT's layers.
+
+    Raises `UserError` for entries that change what the layers compute.
+    """
+    # Which layers are global: 0, n, 2 n and so on.
+    file = strict_json.read(path, _Config, max_bytes=4 * MIB)
+    every = file.global_attn_every_n_layers
+    if file.layer_types is not None:
+        every = (file.layer_types[1:] + [_GLOBAL]).index(_GLOBAL) + 1
+        if file.layer_types != _layer_types(file.num_hidden_layers, every):
+            raise UserError(f"{path}: layer_types must be {_GLOBAL} in every n-th layer from the "
+                            f"first on, and {_LOCAL} in others, for one n.")
+
+    # The bases of the angles, by the newer entry or the older ones.
+    bases = {_GLOBAL: file.global_rope_theta,
+             _LOCAL: file.local_rope_theta or file.global_rope_theta}
+    bases |= {kind: rope.rope_theta for kind, rope in (file.rope_parameters or {}).items()}
+    architectures = tuple(
+        re.sub("^ModernBert", "Electra", name) if name.removeprefix("ModernBert") in _CLASSES
+        else name for name in file.architectures or ())
+    shared = {field.name: getattr(file, field.name) for field in dataclasses.fields(_Config)
+              if field.name in {entry.name for entry in dataclasses.fields(heads.Config)}}
+    return heads.Config(**shared | {
+        "architectures": architectures, "embedding_size": file.hidden_size, "type_vocab_size": 2,
+        "hidden_dropout_prob": file.mlp_dropout,
+        "attention_probs_dropout_prob": file.attention_dropout}), {
+            "architecture": Architecture.MODERNBERT, "attention_window": file.local_attention,
+            "global_every": every, "rotary_base": bases[_GLOBAL],
+            "local_rotary_base": bases[_LOCAL]}
+
+
+def entries(entries: dict[str, Any], encoder: EncoderConfig, text: TextSettings) -> dict[str, Any]:
+    """Returns config.json of a network, from the entries that ELECTRA's would have."""
+    kept = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
+            "num_attention_heads", "max_position_embeddings", "initializer_range", "pad_token_id",
+            "torch_dtype", "finetuning_task", "id2label", "label2id", "problem_type",
+            "classifier_dropout", "classifier_pooling", "electra_tf")
+    tokens, bases = text.vocabulary, (encoder.rotary_base, encoder.local_rotary_base)
+    return {name: value for name, value in entries.items() if name in kept} | {
+        "model_type": MODEL_TYPE,
+        "architectures": [class_name(name) for name in entries["architectures"]],
+        "hidden_activation": "gelu", "norm_eps": encoder.layer_norm_epsilon,
+        **dict.fromkeys(("norm_bias", "attention_bias", "mlp_bias", "classifier_bias"), False),
+        **dict.fromkeys(("embedding_dropout", "mlp_dropout"), encoder.hidden_dropout),
+        "attention_dropout": encoder.attention_dropout,
+        "cls_token_id": tokens.cls_id, "bos_token_id": tokens.cls_id,
+        "sep_token_id": tokens.sep_id, "eos_token_id": tokens.sep_id,
+        "local_attention": encoder.attention_window,
+        "layer_types": _layer_types(encoder.num_layers, encoder.global_every),
+        # transformers 4 reads these three, 5 the entry below.
+        "global_attn_every_n_layers": encoder.global_every,
+        "global_rope_theta": bases[0], "local_rope_theta": bases[1],
+        "rope_parameters": {kind: {"rope_type": "default", "rope_theta": base}
+                            for kind, base in zip((_GLOBAL, _LOCAL), bases, strict=True)}}
+
+
+def class_name(architecture: str) -> str:
+    """Returns ModernBERT's class for one of ELECTRA's; that of the encoder for a discriminator."""
+    return re.sub("^Electra", "ModernBert", architecture.replace("ForPreTraining", "Model"))
+
+
+def to_electra(tensors: Weights, config: heads.Config, source: str) -> Weights:
+    """Renames a network's weights; those of a task's head keep their names."""
+    if not config.architecture and "head.dense.weight" in tensors:
+        raise UserError(f"{source}: config.json has no architectures, which say what the head is "
+                        "for; write the name of its class there.")
+    stems = _stems(config.num_hidden_layers)
+    if "embeddings.tok_embeddings.weight" in tensors:  # A bare encoder has no prefix.
+        stems = {modern.removeprefix("model."): ours.removeprefix("electra.")
+                 for modern, ours in stems.items()}
+    if config.architecture == "ElectraForMaskedLM":
+        stems |= _LANGUAGE_MODEL
+    return _renamed(tensors, stems)
+
+
+def to_modernbert(tensors: Weights, encoder: EncoderConfig) -> Weights:
+    """Does the reverse for all weights of a network; leaves out the discriminator's head.
+
+    Raises `UserError` for embeddings of another size than the hidden vectors.
+    """
+    if encoder.embedding_size != encoder.hidden_size:
+        raise UserError("ModernBERT's embeddings have the hidden size; this network has "
+                        f"embedding_size={encoder.embedding_size} and "
+                        f"hidden_size={encoder.hidden_size}. Use --to=run.")
+    kept = {name: value for name, value in tensors.items()
+            if not name.startswith("discriminator_predictions.")}
+    if len(kept) < len(tensors):
+        note("transformers has no ModernBERT that detects replaced tokens: the encoder is written, "
+             "without that head.")
+    stems = _stems(encoder.num_layers) | _LANGUAGE_MODEL
+    return _renamed(kept, {ours: modern for modern, ours in stems.items()})
+
+
+def _stems(num_layers: int) -> dict[str, str]:
+    """Returns ModernBERT's name of every layer of an encoder -> ours, without .weight."""
+    last = num_layers - 1
+    return {"model.embeddings.tok_embeddings": "electra.embeddings.word_embeddings",
+            "model.embeddings.norm": "electra.embeddings.LayerNorm",
+            "model.final_norm": f"electra.encoder.layer.{last}.final.LayerNorm",
+            **{f"model.layers.{index}.{modern}": f"electra.encoder.layer.{index}.{ours}"
+               for index in range(num_layers) for modern, ours in _LAYERS.items()}}
+
+
+def _renamed(tensors: Weights, stems: dict[str, str]) -> Weights:
+    return {f"{stems.get(stem, stem)}.{leaf}": value for (stem, _, leaf), value in (
+        (name.rpartition("."), value) for name, value in tensors.items())}
+
+
+def _layer_types(num_layers: int, every: int) -> list[str]:
+    return [_LOCAL if index % every else _GLOBAL for index in range(num_layers)]
