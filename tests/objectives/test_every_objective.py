@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import shutil
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -16,6 +17,7 @@ from electra_tf.pretraining.evaluation import Evaluator, report
 from electra_tf.reporting.samples import terminal_page
 from tests.support import tiny_encoder, tiny_run
 from tests.support.golden_batch import CONTEXT, RNG
+from tests.support.refusals import refused
 
 EVERY = pytest.mark.parametrize("name", OBJECTIVES)
 
@@ -115,6 +117,22 @@ def test_a_step_with_rotary_positions_has_the_losses_of_eager_float32(
     assert {key: float(results[key].total / results[key].weight) for key in losses} == (
         pytest.approx(losses, rel=1e-5))
     assert losses != without_dropout(name)[2][2]
+
+
+@EVERY
+def test_a_step_changes_every_weight_of_modernberts_layers(run_of, name):
+    run = run_of(name, model__architecture="modernbert", model__num_layers=2,
+                 model__attention_window=4, model__embedding_size=24)
+    if name == "electric":
+        with refused("objective.name=electric has towers .* model.architecture=electra"):
+            run.build_model()
+        return
+    state = tiny_run.state_of(run)
+    before = tiny_run.weights(state)
+    results = tiny_run.step_function(run, state, xla=name == "electra")(first_batch(run))
+    after = tiny_run.weights(state)
+    assert [key for key in before if (before[key] == after[key]).all()] == []
+    assert all(np.isfinite(float(value.total)) for value in results.values())
 
 
 @pytest.mark.parametrize("name", [

@@ -11,7 +11,9 @@ from electra_tf.finetuning.run import prepare_trained
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.electra import ElectraModel
+from electra_tf.tasks.kinds.base import text_vectors
 from electra_tf.tasks.task import Kind
+from electra_tf.text.rows import Tokens
 from tests.support import seeded
 
 HARDWARE = {"training.precision": "float32", "runtime.distribution_strategy": "one_device",
@@ -55,7 +57,8 @@ def of_task(checkpoint: Checkpoint, directory: Path) -> dict[str, np.ndarray]:
                            tf.zeros([batch], tf.int32))
         return _hidden(layers) | {"start_logits": spans.start.numpy(),
                                   "end_logits": spans.end.numpy()}
-    vectors = layers[-1] if spec.kind is Kind.TAGGING else layers[-1][:, 0]
+    vectors = layers[-1] if spec.kind is Kind.TAGGING else text_vectors(
+        model.encoder, Tokens(*inputs), run.config.task)
     return _hidden(layers) | {
         "logits": model.head(vectors).numpy() * spec.scale + spec.offset}
 

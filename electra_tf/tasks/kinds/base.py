@@ -32,6 +32,7 @@ from electra_tf.text.rows import RowEncoder, Tokens, cut_notes
 
 KINDS_OF_SETTINGS = {
     "class_weights": (Kind.CLASSIFICATION, Kind.TAGGING),
+    "classifier_pooling": (Kind.CLASSIFICATION, Kind.MULTILABEL, Kind.REGRESSION),
     "label_smoothing": (Kind.CLASSIFICATION, Kind.TAGGING),
     "label_threshold": (Kind.MULTILABEL,),
     "long_texts": (Kind.CLASSIFICATION, Kind.MULTILABEL, Kind.REGRESSION),
