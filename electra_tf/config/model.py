@@ -39,7 +39,7 @@ class Architecture(enum.StrEnum):
     ELECTRA = "electra"
     """The paper's, which are BERT's: layer norm after every residual sum."""
     MODERNBERT = "modernbert"
-    """Warner et al., 2024: layer norm before, GeGLU, rotary positions, local attention, no biases."""
+    """Warner et al., 2024: layer norm before attention, GeGLU, local attention, no biases."""
 
 
 class Positions(enum.StrEnum):

@@ -32,6 +32,7 @@ from electra_tf.modeling.parameter_shapes import ENCODER
 from electra_tf.modeling.rng import Rng, Streams, dropout_keys
 from electra_tf.modeling.rotary import Rotation, rotation
 
+
 def attention_bias(padding_mask: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """Maps bool [B, L] to [B, 1, 1, L]: 0 for valid keys, -10000 for padding."""
     mask_bias = (1.0 - tf.cast(padding_mask, dtype)) * tf.cast(MASKED_SCORE, dtype)

@@ -222,7 +222,10 @@ def run_modern_layer(x: tf.Tensor, mask_bias: tf.Tensor, weights: ModernWeights,
                                        weights.intermediate_norm, hidden_dropout, keys[1], epsilon)
 
     # x = x + dropout(GeGLU), and the norm above all layers.
-    branch = matmul(geglu(matmul(normalized, weights.intermediate)), weights.output_dense)
+    # Two matmuls take less time than a split of one.
+    value, gate = (matmul(normalized, kernel)
+                   for kernel in tf.split(weights.intermediate, 2, axis=1))
+    branch = matmul(geglu(value, gate), weights.output_dense)
     if weights.final_norm is None:
         return x + dropout(branch, hidden_dropout, keys[2])
     return residual_then_norm(x, branch, weights.final_norm, hidden_dropout, keys[2], epsilon)[1]

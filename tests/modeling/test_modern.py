@@ -121,15 +121,16 @@ def test_one_graph_answers_for_any_batch_and_length(batch, dtype):
 
 @pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16])
 def test_geglu_and_its_gradient_are_those_of_its_formula(dtype):
-    x = tf.cast(tf.random.stateless_normal([5, 14], [1, 2], stddev=2.0), dtype)
+    drawn = [tf.cast(tf.random.stateless_normal([5, 7], [1, seed], stddev=2.0), dtype)
+             for seed in range(2)]
     results = []
-    for function in (geglu, lambda x: tf.nn.gelu(x[:, :7], approximate=False) * x[:, 7:]):
-        values = x if function is geglu else tf.cast(x, tf.float32)
+    for function in (geglu, lambda x, gate: tf.nn.gelu(x, approximate=False) * gate):
+        values = drawn if function is geglu else [tf.cast(part, tf.float32) for part in drawn]
         with tf.GradientTape() as tape:
             tape.watch(values)
-            y = function(values)
+            y = function(*values)
             loss = tf.reduce_sum(tf.sin(tf.cast(y, tf.float32)))
-        results.append([tf.cast(part, tf.float32) for part in (y, tape.gradient(loss, values))])
+        results.append([tf.cast(part, tf.float32) for part in (y, *tape.gradient(loss, values))])
     for actual, expected in zip(*results, strict=True):
         np.testing.assert_allclose(actual, expected, atol=1e-5 if dtype is tf.float32 else 0.05)
 
