@@ -80,13 +80,16 @@ SIZES = {  # ELECTRA, tables 6 and 7.
         training=TrainingConfig(train_batch_size=2048, num_train_steps=400_000),
     ),
 }
+SIZES |= {f"modern-{size}": dataclasses.replace(SIZES[size], model=MODEL_SIZES[f"modern-{size}"])
+          for size in ("tiny", "small", "base")}
 
 
 def pretraining_config(model_size: str, recipe: str = PAPER, **settings: Any) -> PretrainingConfig:
     """Returns the settings of a model size; raises `UserError` for unknown names or values.
 
     Args:
-        model_size: "tiny", "small", "base" or "large".
+        model_size: "tiny", "small", "base" or "large"; "modern-tiny", "modern-small" or
+            "modern-base" for ModernBERT's layers.
         recipe: "paper", or "short" for runs of minutes to days.
         **settings: Other settings by the names of their fields, such as `num_train_steps=10_000`.
     """
@@ -126,10 +129,12 @@ def _short_recipe(model: ModelConfig) -> dict[str, Any]:
     (docs/explanation/short_runs.md).
     """
     return {
-        "initialization.scheme": "adjacent",
+        # ModernBERT's attention has no biases, and no table of positions.
+        "initialization.scheme": "normal" if model.is_modern else "adjacent",
         # At least two previous-token and next-token heads remain.
         "initialization.duplicate_token_heads": (
-            2 if model.num_heads >= 4 and model.duplicate_token_heads_fit else 0),
+            2 if model.num_heads >= 4 and model.duplicate_token_heads_fit
+            and not model.is_modern else 0),
         # H x range^2, the gain of two matrices, is 0.81.
         "model.initializer_range": round(0.9 * model.hidden_size**-0.5, 4),
         "model.hidden_dropout": 0.0,

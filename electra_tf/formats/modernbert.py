@@ -21,6 +21,7 @@ from electra_tf.text.normalization import TextSettings
 MODEL_TYPE = heads.MODERNBERT
 _CLASSES = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification",
             "ForQuestionAnswering")
+_PREFIXES = "model.", "electra."
 _GLOBAL, _LOCAL = "full_attention", "sliding_attention"
 _LAYERS = {  # ModernBERT's -> ours.
     "attn_norm": "attention.LayerNorm", "attn.Wqkv": "attention.self.qkv",
@@ -152,10 +153,8 @@ def to_electra(tensors: Weights, config: heads.Config, source: str) -> Weights:
     if not config.architecture and "head.dense.weight" in tensors:
         raise UserError(f"{source}: config.json has no architectures, which say what the head is "
                         "for; write the name of its class there.")
-    stems = _stems(config.num_hidden_layers)
-    if "embeddings.tok_embeddings.weight" in tensors:  # A bare encoder has no prefix.
-        stems = {modern.removeprefix("model."): ours.removeprefix("electra.")
-                 for modern, ours in stems.items()}
+    is_bare = "embeddings.tok_embeddings.weight" in tensors
+    stems = _stems(config.num_hidden_layers, *(("", "") if is_bare else _PREFIXES))
     if config.architecture == "ElectraForMaskedLM":
         stems |= _LANGUAGE_MODEL
     return _renamed(tensors, stems)
@@ -175,18 +174,17 @@ def to_modernbert(tensors: Weights, encoder: EncoderConfig) -> Weights:
     if len(kept) < len(tensors):
         note("transformers has no ModernBERT that detects replaced tokens: the encoder is written, "
              "without that head.")
-    stems = _stems(encoder.num_layers) | _LANGUAGE_MODEL
+    stems = _stems(encoder.num_layers, *_PREFIXES) | _LANGUAGE_MODEL
     return _renamed(kept, {ours: modern for modern, ours in stems.items()})
 
 
-def _stems(num_layers: int) -> dict[str, str]:
+def _stems(num_layers: int, modern: str, ours: str) -> dict[str, str]:
     """Returns ModernBERT's name of every layer of an encoder -> ours, without .weight."""
-    last = num_layers - 1
-    return {"model.embeddings.tok_embeddings": "electra.embeddings.word_embeddings",
-            "model.embeddings.norm": "electra.embeddings.LayerNorm",
-            "model.final_norm": f"electra.encoder.layer.{last}.final.LayerNorm",
-            **{f"model.layers.{index}.{modern}": f"electra.encoder.layer.{index}.{ours}"
-               for index in range(num_layers) for modern, ours in _LAYERS.items()}}
+    return {f"{modern}embeddings.tok_embeddings": f"{ours}embeddings.word_embeddings",
+            f"{modern}embeddings.norm": f"{ours}embeddings.LayerNorm",
+            f"{modern}final_norm": f"{ours}encoder.layer.{num_layers - 1}.final.LayerNorm",
+            **{f"{modern}layers.{index}.{name}": f"{ours}encoder.layer.{index}.{our_name}"
+               for index in range(num_layers) for name, our_name in _LAYERS.items()}}
 
 
 def _renamed(tensors: Weights, stems: dict[str, str]) -> Weights:

@@ -65,6 +65,9 @@ MODELS = {
     "equal sizes": lambda: tasks(Kind.CLASSIFICATION, model__embedding_size=16),
     "rotary classifier": lambda: tasks(Kind.CLASSIFICATION, model__positions="rotary"),
     "rotary tagger": lambda: tasks(Kind.TAGGING, model__positions="rotary"),
+    "modern tagger": lambda: tasks(
+        Kind.TAGGING, model__architecture="modernbert", model__num_layers=3,
+        model__attention_window=4, task__hidden_layer=True),
     "regression": lambda: tasks(Kind.REGRESSION), "tagger": lambda: tasks(Kind.TAGGING),
     "several labels": lambda: tasks(Kind.MULTILABEL),
     **{mode: lambda mode=mode: tasks(Kind.SENTENCE_EMBEDDINGS, task__pooling=mode)
@@ -73,8 +76,8 @@ MODELS = {
 
 
 @pytest.mark.parametrize(("form", "name"), [
-    *((in_onnx, name) for name in MODELS), (in_tflite, "tagger"),
-    (in_tflite, "rotary tagger")])
+    *((in_onnx, name) for name in MODELS if name != "modern tagger"), (in_tflite, "tagger"),
+    (in_tflite, "rotary tagger"), (in_tflite, "modern tagger")])
 def test_outputs_of_rows_of_any_length_are_the_networks(form, name, tmp_path):
     model, reference = MODELS[name]()
     network, outputs = form(model, tmp_path), expected(reference)
@@ -167,3 +170,9 @@ def test_beams_in_another_order_are_equal_and_nan_is_a_difference():
             ({"score": np.array([np.nan])}, {"score": np.zeros([1])}, "score is nan away")):
         with refused(words):
             compare(outputs, lambda inputs, other=other: other, tokens, 1e-4)
+
+
+def test_onnx_refuses_modernberts_layers_by_name(tmp_path):
+    model, _ = MODELS["modern tagger"]()
+    with refused("this model has model.architecture=modernbert; export it with"):
+        onnx_graph.export(model, model.row_encoder, tmp_path / "onnx", Quantization.NONE)

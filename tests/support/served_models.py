@@ -12,7 +12,7 @@ from electra_tf.finetuning.predict import Predictor
 from electra_tf.finetuning.run import FinetuningRun
 from electra_tf.modeling.electra import Discriminator
 from electra_tf.modeling.encoder import create_encoder
-from electra_tf.modeling.inference import InferenceEncoder
+from electra_tf.modeling.inference import inference_encoder
 from electra_tf.modeling.layers import LayerOptions
 from electra_tf.tasks.kinds.base import ServedNetwork
 from electra_tf.tasks.registry import KINDS
@@ -53,7 +53,7 @@ class Example:
     def served(self, threshold=None, tensor_parallel=1):
         """Returns what would be exported."""
         return self._task(
-            InferenceEncoder(self.model.encoder, tf.float32, tensor_parallel), threshold)
+            inference_encoder(self.model.encoder, tf.float32, tensor_parallel), threshold)
 
     def _task(self, encoder, threshold):
         return ServedTask(ServedNetwork(

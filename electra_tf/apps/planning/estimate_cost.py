@@ -27,8 +27,9 @@ from electra_tf.reporting.tables import TextTable, table_text
 
 SETTINGS = {name: overrides.flags_of(PretrainingConfig(), "pretraining")[name] for name in (
     "num_train_steps", "train_batch_size", "max_seq_length")}
-PUBLISHED_LENGTHS = {"tiny": 128, "small": 128, "base": 512, "large": 512}
-"""Model size -> tokens of an example; the paper's (tables 6 and 7), and the longest of tiny."""
+PUBLISHED_LENGTHS = {"tiny": 128, "small": 128, "base": 512, "large": 512,
+                     "modern-tiny": 128, "modern-small": 128, "modern-base": 1024}
+"""Model size -> tokens of an example; the papers' and the longest of tiny."""
 INFERENCE_LENGTH = 128  # Tokens of the paper's inference FLOPs (table 1).
 LITERATURE = pathlib.Path(__file__).with_name("literature.csv")
 
