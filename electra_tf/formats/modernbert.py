@@ -39,23 +39,20 @@ class _Rope:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Config:
+class _Config(heads.Config):
     """The entries of config.json that are read; defaults are transformers'."""
 
-    __pydantic_config__ = strict_json.OPEN
-
     model_type: Literal[MODEL_TYPE]
-    architectures: tuple[str, ...] | None = None
-    vocab_size: int
-    hidden_size: int
-    intermediate_size: int
-    num_hidden_layers: int
-    num_attention_heads: int
-    max_position_embeddings: int
-    initializer_range: float = 0.02
+    type_vocab_size: int = 2
+    hidden_dropout_prob: float = 0.0
+    attention_probs_dropout_prob: float = 0.0
+    mlp_dropout: float = 0.0
+    attention_dropout: float = 0.0
+    classifier_dropout: float = 0.0
+    layer_norm_eps: Any = None
+    norm_eps: Annotated[float, Interval(ge=1e-5, le=1e-5)] = 1e-5
     hidden_activation: Literal["gelu"] = "gelu"
     classifier_activation: Literal["gelu"] = "gelu"
-    norm_eps: Annotated[float, Interval(ge=1e-5, le=1e-5)] = 1e-5
     norm_bias: Literal[False] = False
     attention_bias: Literal[False] = False
     mlp_bias: Literal[False] = False
@@ -68,16 +65,6 @@ class _Config:
     local_rope_theta: float | None = 10_000.0
     rope_scaling: None = None
     rope_parameters: dict[Literal[_GLOBAL, _LOCAL], _Rope] | None = None
-    attention_dropout: float = 0.0
-    mlp_dropout: float = 0.0
-    classifier_dropout: float = 0.0
-    classifier_pooling: Literal["cls", "mean"] = "cls"
-    tie_word_embeddings: bool = True
-    id2label: dict[str, Any] | None = None
-    label2id: dict[str, Any] | None = None
-    problem_type: str | None = None
-    finetuning_task: str | None = None
-    electra_tf: heads.TaskEntry | None = None
 
 
 def is_modern(path: Path) -> bool:
@@ -94,7 +81,7 @@ def read_config(path: Path) -> tuple[heads.Config, dict[str, Any]]:
     # Which layers are global: 0, n, 2 n and so on.
     file = strict_json.read(path, _Config, max_bytes=4 * MIB)
     every = file.global_attn_every_n_layers
-    if file.layer_types is not None:
+    if file.layer_types not in (None, _layer_types(file.num_hidden_layers, every)):
         every = (file.layer_types[1:] + [_GLOBAL]).index(_GLOBAL) + 1
         if file.layer_types != _layer_types(file.num_hidden_layers, every):
             raise UserError(f"{path}: layer_types must be {_GLOBAL} in every n-th layer from the "
@@ -107,12 +94,10 @@ def read_config(path: Path) -> tuple[heads.Config, dict[str, Any]]:
     architectures = tuple(
         re.sub("^ModernBert", "Electra", name) if name.removeprefix("ModernBert") in _CLASSES
         else name for name in file.architectures or ())
-    shared = {field.name: getattr(file, field.name) for field in dataclasses.fields(_Config)
-              if field.name in {entry.name for entry in dataclasses.fields(heads.Config)}}
-    return heads.Config(**shared | {
-        "architectures": architectures, "embedding_size": file.hidden_size, "type_vocab_size": 2,
-        "hidden_dropout_prob": file.mlp_dropout,
-        "attention_probs_dropout_prob": file.attention_dropout}), {
+    return dataclasses.replace(
+        file, architectures=architectures, embedding_size=file.hidden_size,
+        hidden_dropout_prob=file.mlp_dropout,
+        attention_probs_dropout_prob=file.attention_dropout), {
             "architecture": Architecture.MODERNBERT, "attention_window": file.local_attention,
             "global_every": every, "rotary_base": bases[_GLOBAL],
             "local_rotary_base": bases[_LOCAL]}

@@ -52,6 +52,17 @@ def test_a_run_goes_on_with_another_number_of_replicas(records, alone, tmp_path)
     assert_equal(processes.train(records, tmp_path / "run", *FLAGS, "--num_replicas=3"), alone)
 
 
+@pytest.mark.slow
+def test_modernberts_layers_go_on_with_another_number_of_replicas(records, tmp_path):
+    flags = (*FLAGS, "--set=model.architecture=modernbert", "--set=model.attention_window=4")
+    status, line = processes.interrupted(
+        records, tmp_path / "run", signal.SIGTERM, 0.0, *flags, "--num_replicas=2")
+    assert status == 143, line
+    assert 0 < processes.step_of(tmp_path / "run") < STEPS
+    assert_equal(processes.train(records, tmp_path / "run", *flags, "--num_replicas=3"),
+                 processes.train(records, tmp_path / "alone", *flags))
+
+
 SHORT = ("--train_batch_size=12", "--num_train_steps=10", "--save_checkpoints_steps=5",
          "--log_every_steps=5", "--sample_every_steps=0", "--eval_steps=1")
 
