@@ -68,7 +68,7 @@ class Config:
 
     __pydantic_config__ = strict_json.OPEN
 
-    model_type: Literal["electra", "bert", "roformer"] | None = None
+    model_type: Literal["electra", "bert", "roformer", MODERNBERT] | None = None
     hidden_act: Literal["gelu"] = "gelu"
     layer_norm_eps: Annotated[float, Interval(ge=1e-12, le=1e-12)] = 1e-12
     position_embedding_type: Literal["absolute"] = "absolute"
