@@ -107,7 +107,7 @@ def infer_generator(model: ModelConfig, weights: Weights, source: str,
         if GENERATOR_BIAS not in weights:
             return model
         return dataclasses.replace(model, tying=Tying.EVERYTHING, generator_width=1.0)
-    # The embeddings that the generator has tell which ones it shares; a kernel [H, H] tells its width.
+    # Its own embeddings tell which ones it shares; a kernel [H, H] tells its width.
     tying = (Tying.NONE if "generator/embeddings/word_embeddings" in weights else
              Tying.TOKEN_EMBEDDINGS if "generator/embeddings/LayerNorm/gamma" in weights else
              Tying.ALL_EMBEDDINGS)
