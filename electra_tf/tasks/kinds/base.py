@@ -163,7 +163,9 @@ class TaskObjective(abc.ABC):
 
     def check_training(self, config: FinetuningConfig, replicas: int) -> list[str]:
         """Returns notes for the header of a run; `UserError` for settings that don't fit."""
-        return []
+        reads_pairs = len(self.spec.texts) > 1 or self.spec.kind is Kind.QUESTION_ANSWERING
+        return [f"pairs differ by [SEP] alone: model.architecture={config.model.architecture} has "
+                "no segments"] if config.model.is_modern and reads_pairs else []
 
     def loss_mask(self, batch: RowBatch) -> tf.Tensor:
         """Marks what the loss is averaged over, bool: the rows that are not padding, [B]."""
