@@ -43,7 +43,7 @@ class LayerInputs(NamedTuple):
     """What a layer reads besides the hidden vectors."""
 
     mask_bias: tf.Tensor
-    """Added to scores: [B, 1, 1, L] or [B, 1, Q, K], or [B, 1, N, S, 3 S] for attention in N blocks
+    """Added to scores: [B, 1, 1, L] or [B, 1, Q, L], or [B, 1, N, S, 3 S] for attention in N blocks
     of S queries, whose keys are those of the block and its two neighbors."""
     rotation: Rotation  # Of L positions.
 
@@ -59,16 +59,13 @@ def layer_inputs(config: EncoderConfig, padding_mask: tf.Tensor, dtype: tf.DType
 
     # [B, 1, 1, L] hides padding from all; local layers also hide what is beyond the window.
     valid = tf.expand_dims(tf.expand_dims(padding_mask, 1), 1)
+    reach = config.attention_window // 2
     everywhere = LayerInputs(_bias(valid, dtype), angles[0])
-    nearby = LayerInputs(_local_bias(valid, config.attention_window // 2, dtype), angles[1])
+    nearby = LayerInputs(_local_bias(valid, reach, dtype), angles[1])
     inputs = [nearby if config.is_local(index) else everywhere
               for index in range(config.num_layers)]
     if positions is not None and config.is_local(config.num_layers - 1):
-        # The first tokens alone attend, to so many keys.
-        keys = positions + config.attention_window // 2
-        inputs[-1] = LayerInputs(_bias(
-            valid[..., :keys] & _within(config.attention_window // 2, positions,
-                                        dimensions(valid[..., :keys])[3]), dtype), angles[1])
+        inputs[-1] = LayerInputs(_bias(valid & _within(reach, positions, length), dtype), angles[1])
     return inputs
 
 
@@ -205,7 +202,6 @@ def run_modern_layer(x: tf.Tensor, mask_bias: tf.Tensor, weights: ModernWeights,
         query, key, value = _project(normalized, weights.projection, num_heads, rotation, "qkv")
     else:
         hidden = x.shape[-1]
-        normalized = normalized[:, :dimensions(mask_bias)[3]]  # The tokens that are attended to.
         key, value = _project(normalized, weights.projection[:, hidden:], num_heads, rotation, "kv")
         x = x[:, :positions]
         (query,) = _project(normalized[:, :positions], weights.projection[:, :hidden], num_heads,
