@@ -84,7 +84,7 @@ def _within(reach: int, queries: int | tf.Tensor, keys: int | tf.Tensor,
             offset: int | tf.Tensor = 0) -> tf.Tensor:
     """Returns bool [Q, K], True where key k is at most `reach` tokens from query q + offset."""
     distance = tf.expand_dims(tf.range(queries) + offset, axis=1) - tf.range(keys)
-    return tf.abs(distance) <= reach
+    return (distance <= reach) & (distance >= -reach)
 
 
 def _bias(attended: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
@@ -95,7 +95,9 @@ def _blocks(x: tf.Tensor, size: int | tf.Tensor) -> tf.Tensor:
     """Pads [B, A, L, D] to whole blocks and cuts it, [B, A, N, S, D]."""
     batch_size, heads, length, width = dimensions(x)
     count = -(-length // size)
-    x = tf.pad(x, [[0, 0], [0, 0], [0, count * size - length], [0, 0]])
+    # TensorFlow Serving does not link the op Pad.
+    padding = tf.zeros([batch_size, heads, count * size - length, width], x.dtype)
+    x = tf.concat([x, padding], axis=2)
     return tf.reshape(x, [batch_size, heads, count, size, width])
 
 
@@ -106,9 +108,10 @@ def _with_neighbors(blocks: tf.Tensor) -> tf.Tensor:
     """
     @with_gradient
     def join(blocks):
-        padded = _pad_blocks(blocks, 1, 1)
-        return (tf.concat([padded[:, :, :-2], blocks, padded[:, :, 2:]], axis=3),
-                _neighbors_gradient)
+        edge = tf.zeros_like(blocks[:, :, :1])
+        before = tf.concat([edge, blocks[:, :, :-1]], axis=2)
+        after = tf.concat([blocks[:, :, 1:], edge], axis=2)
+        return tf.concat([before, blocks, after], axis=3), _neighbors_gradient
 
     return join(blocks)
 
@@ -116,12 +119,10 @@ def _with_neighbors(blocks: tf.Tensor) -> tf.Tensor:
 @fused
 def _neighbors_gradient(dy):
     before, own, after = tf.split(tf.cast(dy, tf.float32), 3, axis=3)
-    return rounded(own + _pad_blocks(before[:, :, 1:], 0, 1) + _pad_blocks(after[:, :, :-1], 1, 0),
-                   dy.dtype)
-
-
-def _pad_blocks(blocks: tf.Tensor, before: int, after: int) -> tf.Tensor:
-    return tf.pad(blocks, [[0, 0], [0, 0], [before, after], [0, 0], [0, 0]])
+    of_next, of_previous = (
+        tf.pad(part, [[0, 0], [0, 0], ends, [0, 0], [0, 0]])
+        for part, ends in ((before[:, :, 1:], [0, 1]), (after[:, :, :-1], [1, 0])))
+    return rounded(own + of_next + of_previous, dy.dtype)
 
 
 class ModernLayer(tf_keras.layers.Layer):

@@ -14,7 +14,7 @@ from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.tasks.task import Kind
 from electra_tf.text.rows import Tokens
 from tests.support.refusals import refused
-from tests.support.served_models import Example, example, tiny_discriminator
+from tests.support.served_models import Example, example, tiny_discriminator, unlinked_ops
 
 IDS = np.array([[2, 5, 6, 7, 3, 9, 10, 3], [2, 8, 3, 12, 13, 14, 5, 3], [2, 9, 3, 5, 3, 0, 0, 0]])
 SEGMENTS = np.array([[0] * 5 + [1] * 3, [0] * 3 + [1] * 5, [0] * 3 + [1] * 2 + [0] * 3])
@@ -176,3 +176,9 @@ def test_onnx_refuses_modernberts_layers_by_name(tmp_path):
     model, _ = MODELS["modern tagger"]()
     with refused("this model has model.architecture=modernbert; export it with"):
         onnx_graph.export(model, model.row_encoder, tmp_path / "onnx", Quantization.NONE)
+
+
+def test_signatures_of_modernberts_layers_have_ops_that_serving_links():
+    _, model = MODELS["modern tagger"]()
+    for function in model.signatures().values():
+        assert unlinked_ops(function.graph.as_graph_def()) == set()
