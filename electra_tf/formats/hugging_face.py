@@ -303,7 +303,8 @@ def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, 
 
 def encoder_entries(encoder: EncoderConfig, text: TextSettings) -> dict[str, Any]:
     """Returns the entries of config.json that describe an encoder."""
-    return {"model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12,
+    return {"model_type": "electra", "hidden_act": "gelu",
+            "layer_norm_eps": encoder.layer_norm_epsilon,
             **{entry: getattr(encoder, name) for name, entry in _CONFIG_NAMES.items()},
             "pad_token_id": text.vocabulary.pad_id, "torch_dtype": "float32"}
 
