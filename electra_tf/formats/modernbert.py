@@ -59,7 +59,7 @@ class _Config(heads.Config):
     classifier_bias: Literal[False] = False
     decoder_bias: Literal[True] = True
     local_attention: int = 128
-    global_attn_every_n_layers: int = 3
+    global_attn_every_n_layers: Annotated[int, Interval(gt=0)] = 3
     layer_types: list[Literal[_GLOBAL, _LOCAL]] | None = None
     global_rope_theta: float = 160_000.0
     local_rope_theta: float | None = 10_000.0

@@ -35,6 +35,7 @@ def directory(tmp_path):
     ({"layer_types": ["full_attention", "sliding_attention", "full_attention",
                       "full_attention"]}, "layer_types must be full_attention in every n-th"),
     ({"local_attention": 9}, "model.attention_window must be even. Received: 9"),
+    ({"global_attn_every_n_layers": 0}, "global_attn_every_n_layers"),
     ({"architectures": ["ModernBertForMultipleChoice"]}, "ModernBertForMultipleChoice")])
 def test_what_the_layers_do_not_compute_is_refused_by_name(directory, entries, words):
     change_json(directory / "config.json", **entries)
