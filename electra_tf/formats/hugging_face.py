@@ -327,7 +327,8 @@ def read_config(directory: Path, tensors: Collection[str] = ()) -> tuple[Config,
 
     Without `model_type`, the names of `tensors` decide between ELECTRA and BERT.
     """
-    path, more = directory / CONFIG_FILE, dict[str, Any]()
+    path = directory / CONFIG_FILE
+    more: dict[str, Any] = {}  # Settings of ModernBERT's layers.
     if modernbert.is_modern(path):
         config, more = modernbert.read_config(path)
     else:

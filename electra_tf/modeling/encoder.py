@@ -43,11 +43,9 @@ def attention_bias(padding_mask: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 class Embeddings(tf_keras.layers.Layer):
     """The sum of word, position and segment vectors, then layer norm and dropout.
 
-    Rotary positions have no table; the layers' attention turns queries and keys instead. ModernBERT
-    has no segments either.
-
-    The generator and the discriminator share the whole layer or, with only the token embeddings
-    tied, one `EmbeddingTable` of words (ELECTRA, section 3.2).
+    Rotary positions have no table, and ModernBERT has no segments either. The generator and the
+    discriminator share the whole layer or, with only the token embeddings tied, one
+    `EmbeddingTable` of words (ELECTRA, section 3.2).
     """
 
     def __init__(self, path: str, config: EncoderConfig, options: LayerOptions,

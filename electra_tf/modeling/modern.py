@@ -40,7 +40,7 @@ DENSE_WINDOWS = 2
 
 
 class LayerInputs(NamedTuple):
-    """What a layer reads besides the hidden vectors."""
+    """The mask and the angles that a layer reads besides the hidden vectors."""
 
     mask_bias: tf.Tensor
     """Added to scores: [B, 1, 1, L] or [B, 1, Q, L], or [B, 1, N, S, 3 S] for attention in N blocks

@@ -1,4 +1,4 @@
-"""What pre-training prints and leaves, as the README says, and its evaluation once more."""
+"""Pre-training prints and leaves what the README says; its evaluation is repeated."""
 
 import contextlib
 import io

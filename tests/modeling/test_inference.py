@@ -11,6 +11,7 @@ from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import LayerOptions
 from tests.support import named_arrays
+from tests.support.padded_rows import random_encoder, random_rows
 
 CONFIG = EncoderConfig(
     vocab_size=60, embedding_size=16, hidden_size=32, num_layers=3, num_heads=4,
@@ -21,20 +22,12 @@ LENGTHS = [7, 1, 20, 3]
 
 @pytest.fixture(scope="module", params=Positions)
 def encoder(request):
-    config = dataclasses.replace(CONFIG, positions=request.param)
-    encoder = create_encoder(config, LayerOptions(seed=1))
-    draw = np.random.default_rng(2)
-    for variable in encoder.variables:  # Biases and norms too: what is zero hides mistakes.
-        variable.assign_add(draw.normal(0.0, 0.1, variable.shape))
-    return encoder
+    return random_encoder(dataclasses.replace(CONFIG, positions=request.param))
 
 
 @pytest.fixture(scope="module")
 def batch():
-    draw = np.random.default_rng(3)
-    shape = (len(LENGTHS), max(LENGTHS))
-    return (tf.constant(draw.integers(0, 60, shape), tf.int32),
-            tf.constant(draw.integers(0, 2, shape), tf.int32), tf.sequence_mask(LENGTHS, shape[1]))
+    return random_rows(LENGTHS)
 
 
 @pytest.mark.parametrize("tensor_parallel", [1, 4])

@@ -25,6 +25,7 @@ from electra_tf.modeling.layers import LayerOptions
 from electra_tf.modeling.rng import Rng
 from electra_tf.pretraining import init_from
 from tests.support import named_arrays, tiny_run
+from tests.support.padded_rows import random_encoder, random_rows
 from tests.support.refusals import refused
 
 CONFIG = EncoderConfig(
@@ -37,20 +38,12 @@ SMALL = {"model__architecture": "modernbert", "model__vocab_size": 40}
 
 @functools.cache
 def encoder(policy="float32", **changes):
-    network = create_encoder(dataclasses.replace(CONFIG, **changes),
-                             LayerOptions(seed=1, policy=policy))
-    draw = np.random.default_rng(2)
-    for variable in network.variables:
-        variable.assign_add(draw.normal(0.0, 0.1, variable.shape))
-    return network
+    return random_encoder(dataclasses.replace(CONFIG, **changes), policy)
 
 
 @pytest.fixture(scope="module")
 def batch():
-    draw = np.random.default_rng(3)
-    shape = (len(LENGTHS), max(LENGTHS))
-    return (tf.constant(draw.integers(0, 60, shape), tf.int32),
-            tf.constant(draw.integers(0, 2, shape), tf.int32), tf.sequence_mask(LENGTHS, shape[1]))
+    return random_rows(LENGTHS)
 
 
 def vectors_and_gradients(network, batch, rng=None):

@@ -125,7 +125,7 @@ def test_token_ids_are_the_golden_ones_but_for_known_differences(mode):
 
 @pytest.fixture(scope="module")
 def pytorch(tmp_path_factory):
-    """What PyTorch makes of everything that the converter writes: one process for all."""
+    """Returns PyTorch's outputs of everything that the converter writes: one process for all."""
     root = tmp_path_factory.mktemp("pytorch")
     for name, changes in PAIRS.items():
         pretrained.write(tiny_networks.pretrained(**changes), root / name, Format.HUGGING_FACE)

@@ -75,7 +75,7 @@ def test_the_golden_file_has_every_case():
 
 @pytest.fixture(scope="module")
 def pytorch(tmp_path_factory):
-    """What PyTorch makes of everything that the converter writes: one process for all."""
+    """Returns PyTorch's outputs of everything that the converter writes: one process for all."""
     root = tmp_path_factory.mktemp("pytorch")
     pretrained.write(tiny_networks.pretrained(**MODERN), root / "pair", Format.HUGGING_FACE)
     for name in HEADS:
