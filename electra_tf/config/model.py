@@ -92,8 +92,8 @@ class EncoderConfig(Section, prefix="model."):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.is_modern:  # The class is frozen.
-            object.__setattr__(self, "positions", Positions.ROTARY)
+        require(not self.is_modern or self.positions == Positions.ROTARY, "model.positions",
+                f"rotary for model.architecture={self.architecture}", self.positions)
         require(self.attention_window % 2 == 0, "model.attention_window", "even",
                 self.attention_window)
         require(self.hidden_size % self.num_heads == 0, "model.hidden_size",
@@ -220,9 +220,8 @@ class InitializationConfig(Section, prefix="initialization."):
         """Raises `UserError` if a model is too narrow for the scheme."""
         if self.scheme == "normal":
             return
-        require(not model.is_modern, "initialization.scheme",
-                f"normal for model.architecture={model.architecture}, whose queries and keys have "
-                "no biases", self.scheme)
+        require(not model.is_modern or self.layers == 1, "initialization.layers",
+                f"1 for model.architecture={model.architecture}", self.layers)
         scheme = f"for initialization.scheme={self.scheme}"
         for encoder in (model.discriminator, model.generator):
             require(encoder.embedding_size >= 4, "the size of embeddings", f"4 or more {scheme}",
@@ -237,9 +236,9 @@ class InitializationConfig(Section, prefix="initialization."):
 
 
 _MODERN = ModelConfig(  # ModernBERT-Base: 1.5 feed-forward units per hidden one, no dropout.
-    architecture=Architecture.MODERNBERT, rotary_base=160_000.0, hidden_dropout=0.0,
-    attention_dropout=0.0, embedding_size=768, hidden_size=768, num_layers=22, num_heads=12,
-    intermediate_size=1152, max_position_embeddings=8192,
+    architecture=Architecture.MODERNBERT, positions=Positions.ROTARY, rotary_base=160_000.0,
+    hidden_dropout=0.0, attention_dropout=0.0, embedding_size=768, hidden_size=768, num_layers=22,
+    num_heads=12, intermediate_size=1152, max_position_embeddings=8192,
     # A generator as wide as the discriminator can leave the project, as ModernBertForMaskedLM.
     generator_width=1.0, generator_depth=1 / 3)
 MODEL_SIZES = {  # ELECTRA, tables 6 and 7, and a tiny size for tests and demos.

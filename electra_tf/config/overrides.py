@@ -32,8 +32,10 @@ def override(config: Config, changes: Changes) -> Config:
     """Returns a copy of `config` with each `section.field` set to its value.
 
     Strings are converted to the field's type. Another `objective.name` first replaces the section
-    by the defaults of that objective.
+    by the defaults of that objective, and ModernBERT's layers imply rotary positions.
     """
+    if changes.get("model.architecture") == "modernbert":
+        changes = {"model.positions": "rotary", **changes}
     # The section of another objective has other fields, so it is replaced before they are set.
     if "objective.name" in changes and hasattr(config, "objective"):
         name, variants = changes["objective.name"], config.objective.variants()

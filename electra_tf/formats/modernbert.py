@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Interval
 
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.config.model import Architecture, EncoderConfig
+from electra_tf.config.model import Architecture, EncoderConfig, Positions
 from electra_tf.core import strict_json
 from electra_tf.core.errors import UserError, note
 from electra_tf.core.storage import MIB, Path
@@ -98,7 +98,8 @@ def read_config(path: Path) -> tuple[heads.Config, dict[str, Any]]:
         file, architectures=architectures, embedding_size=file.hidden_size,
         hidden_dropout_prob=file.mlp_dropout,
         attention_probs_dropout_prob=file.attention_dropout), {
-            "architecture": Architecture.MODERNBERT, "attention_window": file.local_attention,
+            "architecture": Architecture.MODERNBERT, "positions": Positions.ROTARY,
+            "attention_window": file.local_attention,
             "global_every": every, "rotary_base": bases[_GLOBAL],
             "local_rotary_base": bases[_LOCAL]}
 

@@ -7,11 +7,15 @@ to offset s read sin(w p) and cos(w p), queries sin(w (p + s)) and cos(w (p + s)
 is largest at q = p + s. The last heads of the first layer may compare words instead.
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from electra_tf.config.model import InitializationConfig, Positions
 from electra_tf.modeling.encoder import Embeddings, Encoder, EncoderLayer
 from electra_tf.modeling.layers import Dense
+from electra_tf.modeling.modern import ModernLayer
 from electra_tf.modeling.parameter_shapes import ENCODER
 from electra_tf.modeling.rotary import frequencies
 
@@ -58,7 +62,8 @@ def _initialize_heads(encoder: Encoder, config: InitializationConfig) -> None:
         count = min(count, shape.hidden_size // 4)
     # Indices of the frequencies that every head reads.
     used = np.unique(np.linspace(0, len(waves) - 1, max(count, 1)).round().astype(int))
-    read = _readers(encoder.embeddings_project, used, len(waves), shape.hidden_size)
+    read = _readers(encoder.embeddings_project, np.concatenate([used, len(waves) + used]),
+                    shape.hidden_size)
 
     # A head with few frequencies attends as sharply as one with D / 2 of them.
     gain = config.attention_gain * np.sqrt(head_size / 2 / len(used)) / size
@@ -74,7 +79,8 @@ def _initialize_rotary_heads(encoder: Encoder, config: InitializationConfig, cls
     """Initializes heads whose queries and keys are turned by rotary positions.
 
     Biases alone attend to an offset s: with k = R(-s) q the score R(p) q . R(r) k of positions p
-    and r is sum_j |q_j|^2 cos((r - p - s) w_j), largest at r = p + s.
+    and r is sum_j |q_j|^2 cos((r - p - s) w_j), largest at r = p + s. In ModernBERT's layers, which
+    have no biases, they are the weights of an input that is the same for all tokens.
     """
     shape = encoder.config
     head_size = shape.hidden_size // shape.num_heads
@@ -84,25 +90,71 @@ def _initialize_rotary_heads(encoder: Encoder, config: InitializationConfig, cls
     # |q_j| with which the logit of a neighbour of the offset is `attention_gain` below the
     # largest: |q_j|^2 sum_j (1 - cos(w_j)) / sqrt(D).
     length = np.sqrt(config.attention_gain * np.sqrt(head_size) / np.sum(1 - np.cos(turns[fast])))
+    read_one = _write_constant(encoder) if shape.is_modern else None
 
     # Queries are (length, 0) in every fast pair, keys the same turned by -s w_j.
     for index, layer in enumerate(encoder.encoder_layers[:config.layers]):
         heads = shape.num_heads - (num_matching if index == 0 else 0)
-        query, key = (part.bias.numpy() for part in (layer.attention.query, layer.attention.key))
+        weights = query, key = _QueriesOrKeys.of(layer)
         for head, offset in zip(range(heads), OFFSETS, strict=False):
             first = head * head_size + fast
-            query[first] = length
-            key[first] = length * np.cos(offset * turns[fast])
-            key[first + head_size // 2] = -length * np.sin(offset * turns[fast])
-        layer.attention.query.bias.assign(query)
-        layer.attention.key.bias.assign(key)
-    if num_matching:
-        _duplicate_tokens_by_slow_pairs(encoder, num_matching, turns, cls_id,
-                                        config.attention_gain**2 * head_size / 2)
+            query.bias[first] = length
+            key.bias[first] = length * np.cos(offset * turns[fast])
+            key.bias[first + head_size // 2] = -length * np.sin(offset * turns[fast])
+        if index == 0 and num_matching:
+            _duplicate_tokens_by_slow_pairs(encoder, query, key, num_matching, turns, cls_id,
+                                            config.attention_gain**2 * head_size / 2)
+        _assign(layer, weights, read_one)
 
 
-def _duplicate_tokens_by_slow_pairs(encoder: Encoder, heads: int, turns: np.ndarray, cls_id: int,
-                                    product: float) -> None:
+class _QueriesOrKeys(NamedTuple):
+    """Weights of a layer's queries or keys, which are changed in place; ModernBERT's bias is 0."""
+
+    kernel: np.ndarray  # [H, H].
+    bias: np.ndarray  # [H].
+
+    @classmethod
+    def of(cls, layer: EncoderLayer | ModernLayer) -> "tuple[_QueriesOrKeys, _QueriesOrKeys]":
+        """Returns copies of a layer's weights, for queries and for keys."""
+        if isinstance(layer, ModernLayer):
+            query, key, _ = np.split(layer.projection.kernel.numpy(), 3, axis=1)
+            return cls(query, np.zeros(len(query))), cls(key, np.zeros(len(key)))
+        return tuple(cls(part.kernel.numpy(), part.bias.numpy())
+                     for part in (layer.attention.query, layer.attention.key))
+
+
+def _assign(layer: EncoderLayer | ModernLayer, weights: Sequence[_QueriesOrKeys],
+            read_one: np.ndarray | None) -> None:
+    """Writes a layer's queries and keys; `read_one` [H] maps the input of ModernBERT's to 1."""
+    if isinstance(layer, ModernLayer):
+        kernel = layer.projection.kernel.numpy()
+        kernel[:, :2 * len(kernel)] = np.concatenate(
+            [part.kernel + np.outer(read_one, part.bias) for part in weights], axis=1)
+        layer.projection.kernel.assign(kernel)
+        return
+    for part, value in zip((layer.attention.query, layer.attention.key), weights, strict=True):
+        part.kernel.assign(value.kernel)
+        part.bias.assign(value.bias)
+
+
+def _write_constant(encoder: Encoder) -> np.ndarray:
+    """Gives all words the same value in dimension 0; returns [H], which maps a layer's input to 1.
+
+    The value has a sixteenth of a vector's variance.
+    """
+    table = encoder.embeddings.words.table
+    words = table.numpy()
+    words[:, 0] = encoder.config.initializer_range * np.sqrt(words.shape[1]) / 4
+    table.assign(words)
+    # What the layer norm makes of it.
+    normalized = (words[:, 0] - words.mean(axis=1)) / words.std(axis=1)
+    read = _readers(encoder.embeddings_project, np.array([0]), encoder.config.hidden_size)
+    return read[:, 0] / normalized.mean()
+
+
+def _duplicate_tokens_by_slow_pairs(
+        encoder: Encoder, query: _QueriesOrKeys, key: _QueriesOrKeys, heads: int,
+        turns: np.ndarray, cls_id: int, product: float) -> None:
     """Initializes the last heads of the first layer as duplicate-token heads.
 
     Pairs that hardly turn within a row compare words. `product` is that of `_duplicate_tokens`.
@@ -114,33 +166,30 @@ def _duplicate_tokens_by_slow_pairs(encoder: Encoder, heads: int, turns: np.ndar
     slow = np.concatenate([slow, slow + head_size // 2])
     fast = np.flatnonzero(turns > _FAST)
     reader = _embedding_reader(encoder)
-    words, segments = (table.table.numpy().astype(np.float64)
-                       for table in (tables.words, tables.segments))
+    words = tables.words.table.numpy().astype(np.float64)
+    # Directions that heads leave out: those of segments, or of the constant.
+    others = (np.eye(1, words.shape[1]) if tables.segments is None
+              else tables.segments.table.numpy().astype(np.float64))
+    segment = 0.0 if tables.segments is None else others[0]
     # The layer norm gives vectors the mean square 1.
-    norm = 1 / np.sqrt(np.mean(words**2) + np.mean(segments**2))
-    cls_vector = words[cls_id] + segments[0]
+    norm = 1 / np.sqrt(np.mean(words**2) + (0.0 if tables.segments is None else np.mean(others**2)))
+    cls_vector = words[cls_id] + segment
     cls_vector /= np.sqrt(np.mean(cls_vector**2))
-    count = max(1, min(len(slow), words.shape[1] - len(segments)))
-    attention = encoder.encoder_layers[0].attention
-    query, key, query_bias, key_bias = (weight.numpy() for weight in (
-        attention.query.kernel, attention.key.kernel, attention.query.bias, attention.key.bias))
+    count = max(1, min(len(slow), words.shape[1] - len(others)))
 
     for index in range(heads):
         # Queries and keys are the word vector in some directions, times the scale of a match.
-        directions, square = _word_directions(norm * words, segments, index, count)
+        directions, square = _word_directions(norm * words, others, index, count)
         scale = np.sqrt(product / square)
         first = (shape.num_heads - heads + index) * head_size
-        for kernel in (query, key):
-            kernel[:, first + slow[:count]] += scale * reader @ directions.T
+        for part in (query, key):
+            part.kernel[:, first + slow[:count]] += scale * reader @ directions.T
         # At the token itself sum_j |q_j|^2 cos(0) is subtracted from the match.
-        query_bias[first + fast] = -np.sqrt(_AT_ITSELF * product / len(fast))
-        key_bias[first + fast] = np.sqrt(_AT_ITSELF * product / len(fast))
+        query.bias[first + fast] = -np.sqrt(_AT_ITSELF * product / len(fast))
+        key.bias[first + fast] = np.sqrt(_AT_ITSELF * product / len(fast))
         # Every query also resembles [CLS], which so gets a part of a match's score.
         cls = scale * cls_vector @ directions.T
-        query_bias[first + slow[:count]] = _AT_CLS * product / np.sum(cls**2) * cls
-    for weight, value in ((attention.query.kernel, query), (attention.key.kernel, key),
-                          (attention.query.bias, query_bias), (attention.key.bias, key_bias)):
-        weight.assign(value)
+        query.bias[first + slow[:count]] = _AT_CLS * product / np.sum(cls**2) * cls
 
 
 def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float) -> float:
@@ -166,15 +215,14 @@ def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float
     return 1 / np.sqrt(variance)
 
 
-def _readers(projection: Dense | None, used: np.ndarray, waves: int, size: int) -> np.ndarray:
-    """Returns [H, 2F], which maps a layer's input to its sines, then cosines; adapts a narrow P."""
-    columns = np.concatenate([used, waves + used])
+def _readers(projection: Dense | None, columns: np.ndarray, size: int) -> np.ndarray:
+    """Returns [H, F], which maps a layer's input to F columns of the embeddings; adapts narrow P."""
     if projection is None:
         return np.eye(size)[:, columns]
     kernel = projection.kernel.numpy().astype(np.float64)
     if kernel.shape[0] <= size:
         return np.linalg.pinv(kernel)[:, columns]
-    # P [E, H] with H < E: orthonormal directions for the waves, which the other rows lose.
+    # P [E, H] with H < E: orthonormal directions for the columns, which the other rows lose.
     directions = np.linalg.qr(kernel[columns].T)[0].T
     kernel -= kernel @ directions.T @ directions
     kernel[columns] = directions

@@ -15,6 +15,7 @@ from electra_tf.config.model import (
     Positions,
     Tying,
 )
+from electra_tf.config.pretraining import pretraining_config
 from electra_tf.finetuning.loop import rate_factors
 from electra_tf.modeling import flops, modern, parameter_shapes, specs
 from electra_tf.modeling.electra import ElectraModel
@@ -29,8 +30,9 @@ from tests.support.padded_rows import random_encoder, random_rows
 from tests.support.refusals import refused
 
 CONFIG = EncoderConfig(
-    architecture=Architecture.MODERNBERT, vocab_size=60, embedding_size=16, hidden_size=32,
-    num_layers=4, num_heads=4, intermediate_size=48, max_position_embeddings=64,
+    architecture=Architecture.MODERNBERT, positions=Positions.ROTARY, vocab_size=60,
+    embedding_size=16, hidden_size=32, num_layers=4, num_heads=4, intermediate_size=48,
+    max_position_embeddings=64,
     attention_window=8, hidden_dropout=0.1, attention_dropout=0.1)
 LENGTHS = [37, 1, 20, 3]
 SMALL = {"model__architecture": "modernbert", "model__vocab_size": 40}
@@ -203,6 +205,9 @@ def test_shapes_that_do_not_fit_are_refused(changes, words):
         dataclasses.replace(CONFIG, **changes)
 
 
-def test_the_adjacent_scheme_is_refused_by_name():
-    with refused("initialization.scheme must be normal for model.architecture=modernbert"):
-        InitializationConfig(scheme="adjacent").require_width(MODEL_SIZES["modern-tiny"])
+def test_learned_positions_and_several_adjacent_layers_are_refused_by_name():
+    with refused("model.positions must be rotary for model.architecture=modernbert"):
+        pretraining_config("tiny", architecture="modernbert", positions="learned")
+    assert pretraining_config("tiny", architecture="modernbert").model.positions == "rotary"
+    with refused("initialization.layers must be 1 for model.architecture=modernbert"):
+        InitializationConfig(scheme="adjacent", layers=2).require_width(MODEL_SIZES["modern-tiny"])
