@@ -4,7 +4,7 @@ import re
 
 from benchmarks.pretraining.workload import LEARNING_RATE, Workload
 from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
+from electra_tf.config.pretraining import SIZES, PretrainingConfig, pretraining_config
 from electra_tf.core.errors import UserError
 from electra_tf.core.machine import usable_cores
 
@@ -18,7 +18,7 @@ TOY = {"model.vocab_size": 1000, "model.embedding_size": 16, "model.hidden_size"
 
 def config_of(name: str, precision: str = "float32", compiler: str = "off") -> PretrainingConfig:
     """Returns the settings of this project's run in a case; `UserError` if there is none."""
-    match = re.fullmatch(r"(tiny|small|base|large)-([1-9]\d*)x([1-9]\d*)(-recompute)?",
+    match = re.fullmatch(rf"({'|'.join(SIZES)})-([1-9]\d*)x([1-9]\d*)(-recompute)?",
                          "tiny-2x16" if name == "toy" else CASES.get(name, name))
     if not match:
         raise UserError(f"no case is named {name!r}. There are {', '.join(CASES)}, toy, and "

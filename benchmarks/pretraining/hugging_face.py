@@ -1,4 +1,4 @@
-"""Runs Hugging Face's ELECTRA in PyTorch, with a joint step because the library has none.
+"""Runs Hugging Face's ELECTRA or ModernBERT in PyTorch, with a joint step, which the library lacks.
 
 Runs in the environment of `make peers`.
 """
@@ -11,7 +11,15 @@ from typing import Any
 import torch
 import transformers
 from torch.nn import functional
-from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
+from transformers import (
+    ElectraConfig,
+    ElectraForMaskedLM,
+    ElectraForPreTraining,
+    ModernBertConfig,
+    ModernBertForMaskedLM,
+    ModernBertModel,
+    PreTrainedConfig,
+)
 
 from benchmarks import system
 from benchmarks.pretraining import workload
@@ -23,12 +31,30 @@ class JointModel(torch.nn.Module):
 
     def __init__(self, work: Workload):
         super().__init__()
-        self.generator = ElectraForMaskedLM(_config(work.generator))
-        self.discriminator = ElectraForPreTraining(_config(work.discriminator))
-        # Word, position and segment tables and their layer norm, as the paper ties them.
-        shared = self.discriminator.electra.embeddings
-        self.generator.electra.embeddings = shared
-        self.generator.generator_lm_head.weight = shared.word_embeddings.weight
+        if work.discriminator.architecture == "modernbert":
+            self.generator = ModernBertForMaskedLM(_modern_config(work.generator))
+            self.generator_encoder = self.generator.model
+            self.predict = torch.nn.Sequential(self.generator.head, self.generator.decoder)
+            self.encoder = ModernBertModel(_modern_config(work.discriminator))
+            # The class has no head that detects replaced tokens.
+            size = work.discriminator.hidden_size
+            self.detect = torch.nn.Sequential(
+                torch.nn.Linear(size, size), torch.nn.GELU(), torch.nn.Linear(size, 1))
+            shared = self.encoder.embeddings
+            self.generator_encoder.embeddings = shared
+            self.generator.decoder.weight = shared.tok_embeddings.weight
+        else:
+            self.generator = ElectraForMaskedLM(_config(work.generator))
+            self.generator_encoder = self.generator.electra
+            self.predict = torch.nn.Sequential(
+                self.generator.generator_predictions, self.generator.generator_lm_head)
+            discriminator = ElectraForPreTraining(_config(work.discriminator))
+            self.encoder, self.detect = (
+                discriminator.electra, discriminator.discriminator_predictions)
+            # Word, position and segment tables and their layer norm, as the paper ties them.
+            shared = self.encoder.embeddings
+            self.generator_encoder.embeddings = shared
+            self.generator.generator_lm_head.weight = shared.word_embeddings.weight
         self.predictions = work.predictions
         self.register_buffer("special_ids", torch.tensor(workload.SPECIAL_IDS))
 
@@ -41,11 +67,10 @@ class JointModel(torch.nn.Module):
         hidden = torch.rand(positions.shape) < workload.MASK_TOKEN_FRACTION
         masked = ids.scatter(1, positions, torch.where(hidden, workload.MASK_ID, labels))
         # Generator: the head reads the masked positions alone.
-        states = self.generator.electra(masked, attention_mask=padding_mask).last_hidden_state
+        states = self.generator_encoder(masked, attention_mask=padding_mask).last_hidden_state
         size = states.shape[-1]
         chosen = states.gather(1, positions[..., None].expand(-1, -1, size)).reshape(-1, size)
-        logits = self.generator.generator_lm_head(
-            self.generator.generator_predictions(chosen)).float()
+        logits = self.predict(chosen).float()
         generator_loss = functional.cross_entropy(logits, labels.reshape(-1))
         # Sampling by inverse CDF, 30 ms for [608, 30522] on two cores; `torch.multinomial` and
         # Gumbel noise draw V numbers per position, in 410 ms.
@@ -56,7 +81,8 @@ class JointModel(torch.nn.Module):
                 max=logits.shape[1] - 1)
             corrupted = ids.scatter(1, positions, samples.reshape(labels.shape))
         # Discriminator: every position counts.
-        scores = self.discriminator(corrupted, attention_mask=padding_mask).logits.float()
+        states = self.encoder(corrupted, attention_mask=padding_mask).last_hidden_state
+        scores = self.detect(states).reshape(ids.shape).float()
         losses = functional.binary_cross_entropy_with_logits(
             scores, (corrupted != ids).float(), reduction="none")
         return (workload.GENERATOR_WEIGHT * generator_loss
@@ -107,6 +133,19 @@ def _config(encoder: types.SimpleNamespace) -> ElectraConfig:
         type_vocab_size=encoder.type_vocab_size, hidden_act="gelu",
         hidden_dropout_prob=encoder.hidden_dropout, attn_implementation="sdpa",
         attention_probs_dropout_prob=encoder.attention_dropout)
+
+
+def _modern_config(encoder: types.SimpleNamespace) -> PreTrainedConfig:
+    types_of_layers = ["sliding_attention" if index % encoder.global_every else "full_attention"
+                       for index in range(encoder.num_layers)]
+    return ModernBertConfig(
+        vocab_size=encoder.vocab_size, hidden_size=encoder.hidden_size,
+        num_hidden_layers=encoder.num_layers, num_attention_heads=encoder.num_heads,
+        intermediate_size=encoder.intermediate_size, layer_types=types_of_layers,
+        max_position_embeddings=encoder.max_position_embeddings,
+        local_attention=encoder.attention_window, attn_implementation="sdpa",
+        mlp_dropout=encoder.hidden_dropout, attention_dropout=encoder.attention_dropout,
+        pad_token_id=workload.PAD_ID)
 
 
 if __name__ == "__main__":
