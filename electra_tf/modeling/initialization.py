@@ -216,7 +216,7 @@ def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float
 
 
 def _readers(projection: Dense | None, columns: np.ndarray, size: int) -> np.ndarray:
-    """Returns [H, F], which maps a layer's input to F columns of the embeddings; adapts narrow P."""
+    """Returns [H, F], which maps a layer's input to F columns of embeddings; adapts narrow P."""
     if projection is None:
         return np.eye(size)[:, columns]
     kernel = projection.kernel.numpy().astype(np.float64)
