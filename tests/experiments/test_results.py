@@ -49,6 +49,11 @@ def test_a_table_has_scores_by_task_and_the_mean_of_seeds_that_have_all():
     assert ("| ELECTRA | 2,000 | 4.1 | 80.0 ± 5.8 | 50.0 ± 10.0 | 67.5 ± 7.5 | 3 |") in lines
     assert "| BERT | 2,000 | 4.1 | 20.0 | - | - | 1 |" in lines
     assert "| Replace MLM | - | - | - | - | - | - |" in lines
+    # Means of CPU time, if pre-training measured it.
+    timed = rows_of([3.5, 3.6], task="pretraining", cpu_seconds=90.0)
+    lines = results.section(load("objectives"), BUDGETS["tiny"], rows[:3] + timed)
+    assert "|  | steps | tokens, M | CPU minutes | chunking F1 | seeds |" in lines
+    assert "| ELECTRA | 2,000 | 4.1 | 1.5 | 80.0 ± 5.8 | 3 |" in lines
 
 
 def test_the_page_of_results_has_the_recorded_tables_and_their_scores(capsys):
