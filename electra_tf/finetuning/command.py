@@ -61,10 +61,10 @@ class TaskFlags(Section, prefix="--"):
         --data_dir, or tfds for TensorFlow Datasets; --data_dir is then its directory. Default:
         files if --data_dir, --train or --dev is given, otherwise tfds.""")
     train: tuple[str, ...] | None = setting(None, """Your training file, or several separated by
-        commas. Classification, regression and sentence embeddings take .tsv, .csv or .jsonl with
-        one example per row. Tagging takes CoNLL column files, or .jsonl with lists of words and
-        tags. Extractive QA takes SQuAD's .json or MRQA's .jsonl. Files that end in .gz are
-        decompressed.""")
+        commas. Classification, regression, multilabel and sentence embeddings take .tsv, .csv or
+        .jsonl with one example per row, sentence embeddings also .txt with one text per line.
+        Tagging takes CoNLL column files, or .jsonl with lists of words and tags. Extractive QA
+        takes SQuAD's .json or MRQA's .jsonl. Files that end in .gz are decompressed.""")
     dev: tuple[str, ...] | None = setting(None, """Your development file, to score on, in the format
         of --train. Default: a tenth of --train, held out of training, with the same proportions of
         labels.""")
@@ -97,7 +97,8 @@ class ModelFlags(Section, prefix="--"):
     input: str = setting("", """File to predict: in the format of --test, or .txt with a text per
         line; - is standard input.""")
     output: str = setting("", """File to write predictions to: .jsonl for any task, .tsv (labels,
-        numbers, tags), .txt (tags) or .json (answers); - writes to standard output.""")
+        numbers, tags), .txt (tags), .json (answers) or .npy (embeddings); - writes to standard
+        output.""")
     overwrite: bool = setting(False, "Replace --output if it exists.")
     scratch_baseline: bool = setting(False, """Also fine-tune without pre-training, as controls:
         from the encoder's initialization if it is known, and from normal initialization, in folders

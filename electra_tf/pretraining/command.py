@@ -61,9 +61,9 @@ class PretrainingFlags(Section, prefix="--"):
         --num_train_steps. The speed of the first steps decides the number of steps, which the run
         keeps. Default: none.""")
     init_checkpoint: str = setting("", """Networks to continue from: the directory of another run, a
-        checkpoint of Google's code, or a directory in Hugging Face's format. The run takes their
-        size. The records need their vocabulary, or an extension of it. Default: none, random
-        weights.""")
+        checkpoint of Google's code, a directory in Hugging Face's format, or a name on the Hugging
+        Face Hub. The run takes their size. The records need their vocabulary, or an extension of
+        it. Default: none, random weights.""")
     vocab_file: str = setting("", """Vocabulary file; it must equal the vocabulary of the records,
         which is the default.""")
 
