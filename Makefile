@@ -133,12 +133,10 @@ FUZZ_CASES ?= 1000
 fuzz: $(STAMP) ## Try every reader with thousands of damaged and hostile inputs (10 minutes).
 	FUZZ_CASES=$(FUZZ_CASES) $(BIN)/python -m pytest -m fuzz
 
-lint: $(STAMP) ## Check format, docstrings, type hints, prose, imports, locks and links.
+lint: $(STAMP) ## Check format, docstrings, type hints, imports, locks, and the pages' links and commands.
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
 	$(BIN)/python -m pytest -q $(TEXT_TESTS)
-	$(BIN)/proselint check --config docs/proselint.json \
-	  README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md benchmarks/README.md docs
 	$(BIN)/lint-imports --no-cache
 
 # GitHub shows the same pages. A link to a page or heading that isn't there ends the build.

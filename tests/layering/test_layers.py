@@ -80,12 +80,15 @@ def test_the_check_finds_them_and_lets_the_rest_pass():
     assert [line for line in kept if forbidden(ast.parse(line))] == []
 
 
-def test_packages_are_empty_and_no_file_is_a_drawer():
+def test_packages_are_empty_and_names_tell_files_and_classes_apart():
     assert [str(path) for path in SOURCES
             if path.name == "__init__.py" and (sources.ROOT / path).read_text().strip()
             ] == ["electra_tf/__init__.py"]
     assert [str(path) for path in SOURCES
             if path.stem in ("utils", "util", "common", "helpers", "misc")] == []
+    classes = [node.name for path in SOURCES for node in ast.walk(sources.tree(path))
+               if isinstance(node, ast.ClassDef)]
+    assert [name for name in classes if classes.count(name) > 1] == []
 
 
 def test_modules_that_need_no_tensorflow_do_not_import_it():
