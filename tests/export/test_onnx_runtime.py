@@ -142,8 +142,8 @@ def test_wrong_inputs_and_damaged_directories_are_refused(tmp_path):
 
 def test_the_programs_of_the_page_run_without_tensorflow(tmp_path):
     model = export(example(Kind.CLASSIFICATION), tmp_path / "cola_onnx")
-    page = (ROOT / "docs" / "how_to" / "onnx.md").read_text()
-    alone, package, measure = re.findall(r"(?ms)^```python\n(.*?)^```", page)
+    page = (ROOT / "docs" / "how_to" / "export.md").read_text()
+    alone, package, measure, _ = re.findall(r"(?ms)^```python\n(.*?)^```", page)
     answers = model.answer(["They drank the pub dry.", "They drank the pub."])
     (tmp_path / "cola_int8").symlink_to(tmp_path / "cola_onnx")
     (tmp_path / "dev.tsv").write_text(

@@ -5,7 +5,7 @@ r"""Exports a fine-tuned model, a pre-trained discriminator or an encoder for ON
         --quantization=dynamic_int8
 
 The command compares the outputs with the trained network before it writes --output. See
-docs/how_to/onnx.md.
+docs/how_to/export.md.
 """
 
 import functools

@@ -36,7 +36,7 @@ def test_a_fine_tuned_run_is_exported_for_tensorflow_lite(checkpoint, tmp_path, 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tagger", "tags.tflite"]
 
 
-def test_a_fine_tuned_run_is_exported_for_onnx_runtime(checkpoint, tmp_path, capsys):
+def test_a_fine_tuned_run_is_exported_for_onnx_runtime(checkpoint, tmp_path, capsys, monkeypatch):
     pytest.importorskip("tokenizers", reason="The extra `onnx` is not installed.")
     tagger = tiny_networks.finetuned(checkpoint, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
     pretrained.write(tagger, tmp_path / "tagger", pretrained.Format.RUN)
@@ -46,6 +46,11 @@ def test_a_fine_tuned_run_is_exported_for_onnx_runtime(checkpoint, tmp_path, cap
     assert sorted(path.name for path in (tmp_path / "onnx").iterdir()) == [
         "README.md", "assets.extra", "config.json", "model.onnx", "tokenizer.json",
         "tokenizer_config.json", "vocab.txt"]
+    [program] = re.findall(r"(?ms)^```python\n(.*?)^```",
+                           (tmp_path / "onnx" / "README.md").read_text())
+    monkeypatch.chdir(tmp_path)
+    exec(program)
+    assert "logits" in capsys.readouterr().out
 
 
 def test_refused_commands_write_nothing(pair, run, tmp_path):
