@@ -3,7 +3,7 @@
     python -m electra_tf.apps.planning.estimate_cost --model_size=small
     python -m electra_tf.apps.planning.estimate_cost --model_size=base --devices=a100 --count=8
 
-The command does not train. docs/how_to/cost.md explains the two counts of FLOPs.
+The command does not train. docs/how_to/size_and_recipe.md explains the two counts of FLOPs.
 """
 
 import csv
