@@ -57,7 +57,7 @@ NOT_OURS = set("""help helpfull version name direct_running_mode environment_con
     monitoring_config_file""".split())
 """Flags of Beam, WikiExtractor, Docker, TensorFlow Serving and XLA, of every command, and
 `--name=value` itself."""
-NO_SETTINGS = {"model.ckpt", "model.onnx", "model.safetensors", "task.dev", "task.tests",
+NO_SETTINGS = {"model.ckpt", "model.config", "model.onnx", "model.safetensors", "task.dev", "task.tests",
                "task.type", "task.index", "task.name"}
 
 
@@ -143,7 +143,7 @@ def texts(path):
 def code(page):
     """Yields line and text of the blocks of code of a page, and of code in its sentences."""
     text = page.read_text(encoding="utf-8")
-    for match in re.finditer(r"(?ms)^```.*?^```|(?:^ {4,}\S.*\n)+|`[^`\n]+`", text):
+    for match in re.finditer(r"(?ms)^```.*?^```|(?:^ {4,}\S[^\n]*\n)+|`[^`\n]+`", text):
         yield text[:match.start()].count("\n") + 1, match[0]
 
 
