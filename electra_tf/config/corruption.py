@@ -25,8 +25,8 @@ class MaskingConfig(Section, prefix="masking."):
     whole_words: bool = setting(False, """Select all pieces of a word or none: whole-word masking,
         as in BERT's later models.""")
     position_draw: Literal["without_replacement", "with_replacement"] = setting(
-        "without_replacement", """How positions are drawn. with_replacement, as Google's code, draws
-        7 % duplicates at a masking rate of 0.15 and 12 % at 0.25, and averages tokens of one
+        "without_replacement", """How positions are drawn. with_replacement, as in Google's code,
+        draws 7 % duplicates at a masking rate of 0.15 and 12 % at 0.25, and averages tokens of one
         position.""")
 
     def __post_init__(self):

@@ -68,8 +68,8 @@ class TaskConfig(Section, prefix="task."):
     max_answer_length: Length = setting(30, "Maximum tokens of an answer.")
     beam_size: Few = setting(20, """Number of start positions of answers to search, and of end
         positions for each start.""")
-    ends_given_starts: bool = setting(True, """Score the end of an answer given its start, as XLNet;
-        false: independently of it, as BERT.""")
+    ends_given_starts: bool = setting(True, """Score the end of an answer given its start, as in
+        XLNet; false: independently of it, as in BERT.""")
     answerability: bool = setting(True, "Also learn to predict if a question has an answer.")
     answerability_weight: Annotated[float, Interval(ge=0, le=1_000_000)] = setting(
         0.5, "Factor of the answerability loss.")

@@ -68,8 +68,8 @@ class EncoderConfig(Section, prefix="model."):
     intermediate_size: Annotated[int, Interval(gt=0, le=1 << 18)] = setting(
         1024, "Width of the feed-forward layer.")
     max_position_embeddings: Width = setting(512, "Maximum tokens of an example.")
-    positions: Positions = setting(Positions.LEARNED, """How tokens know their positions: learned is
-        the paper's table of vectors; with rotary, attention turns queries and keys by angles (Su et
+    positions: Positions = setting(Positions.LEARNED, """Encoding of positions: learned is the
+        paper's table of vectors; with rotary, attention rotates queries and keys by angles (Su et
         al., 2021), as in RoFormer.""")
     rotary_base: Annotated[float, Interval(gt=1, le=1e9)] = setting(10_000.0, """Base of rotary
         angles: pair j of a head's D dimensions turns by base^(-2j / D) radians from one token to
