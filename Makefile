@@ -148,15 +148,15 @@ docs: $(STAMP) ## Build the documentation as a site with search: site/html/index
 
 peers: $(PEERS_STAMP) ## Create .venv-peers: with it `make test` compares with PyTorch itself.
 
-compile-env: $(COMPILE_STAMP) ## Create .venv-compile: the training step for TPUs, without a TPU.
+compile-env: $(COMPILE_STAMP) ## Create .venv-compile: it compiles the training step for TPUs, without a TPU.
 
 # On a TPU VM, after `make install`. Nothing else of the environment changes.
-tpu: $(STAMP) ## Put the TensorFlow that knows TPUs in the place of .venv's.
+tpu: $(STAMP) ## Replace TensorFlow in .venv by the one for TPUs.
 	$(BIN)/python -m pip uninstall --quiet --yes tensorflow
 	$(BIN)/python $(INSTALL) --no-deps -r requirements/tpu.lock
 
 # Flags of your own: make bench BENCH_FLAGS='--cases=small-128 --systems=ours,hf-bfloat16'
-bench: $(STAMP) $(PEERS_STAMP) ## Measure the training step beside its peers' (an hour, 2 cores with AVX-512).
+bench: $(STAMP) $(PEERS_STAMP) ## Measure the training step, Hugging Face's and Model Garden's (an hour, 2 cores with AVX-512).
 	$(BIN)/python -m benchmarks.pretraining $(BENCH_FLAGS)
 
 # Both recipes, the paper's with its dropout and highest learning rate, on your records:
