@@ -140,7 +140,7 @@ lint: $(STAMP) ## Check format, docstrings, type hints, imports, locks, and the 
 	$(BIN)/lint-imports --no-cache
 
 # GitHub shows the same pages. A link to a page or heading that isn't there ends the build.
-PAGES := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE docs benchmarks/README.md experiments/log
+PAGES := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE docs benchmarks/README.md examples experiments/log
 docs: $(STAMP) ## Build the documentation as a site with search: site/html/index.html.
 	@rm -rf site && mkdir -p site/pages
 	@tar -cf - $(PAGES) | tar -xf - -C site/pages && cp docs/zensical.toml site

@@ -24,7 +24,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 TARGETS = set(re.findall(r"(?m)^([a-z][\w-]*):", (ROOT / "Makefile").read_text(encoding="utf-8")))
 FILES = {"electra_tf.pretraining.command": "run_pretraining.py",
          "electra_tf.finetuning.command": "run_finetuning.py"}
-PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")),
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md",
+                                  "examples/README.md")),
          *sorted((ROOT / "docs").rglob("*.md")), *sorted(ROOT.glob("electra_tf/**/*.md"))]
 CONFIGS = PretrainingConfig(), FinetuningConfig()
 SECTIONS = {

@@ -8,7 +8,7 @@ from tests.support import sources
 
 ROOT = sources.ROOT
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md"),
-         *ROOT.glob("experiments/log/*.md")]
+         *ROOT.glob("examples/*.md"), *ROOT.glob("experiments/log/*.md")]
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
 ENTRIES = {entry.name: entry for entry in log_index.entries()}
 
