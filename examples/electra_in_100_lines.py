@@ -1,18 +1,20 @@
 """Pre-trains a tiny ELECTRA: tokenize, mask, generate, corrupt, detect, update (section 3.1).
 
-    python -m examples.electra_in_100_lines
+    python examples/electra_in_100_lines.py
 
-The text is Python's documentation. Training takes 90 s on two cores with AVX-512, to an AUC of
-0.81. Shapes: B batch, L length, N masked positions, V vocabulary rounded up to a multiple of 128.
+The text is Python's documentation. Training takes 90 s on two cores with AVX-512; the AUC is 0.81.
+B is batch, L length, N masked positions, V the vocabulary rounded up to a multiple of 128.
 """
 
 import collections
+import sys
 
 import numpy as np
 import tensorflow as tf
 import tf_keras
 from sklearn.metrics import roc_auc_score
 
+sys.path.insert(1, f"{sys.path[0]}/..")  # The packages are beside this file's folder.
 from data_prep.sources import embedded
 from data_prep.vocabulary_learner import learn
 from electra_tf.config.corruption import MaskingConfig
@@ -26,8 +28,7 @@ from electra_tf.text.normalization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
 
 STEPS, PRINT_EVERY, B, L, VOCAB_SIZE = 1000, 100, 32, 64, 4096
-LEARNING_RATE, DISCRIMINATOR_WEIGHT = 1e-3, 50.0
-MASKING = MaskingConfig(rate=0.25)
+LEARNING_RATE, DISCRIMINATOR_WEIGHT, MASKING = 1e-3, 50.0, MaskingConfig(rate=0.25)
 MODEL = ModelConfig(
     vocab_size=VOCAB_SIZE, embedding_size=64, hidden_size=128, num_layers=2, num_heads=2,
     intermediate_size=512, max_position_embeddings=L, generator_width=0.5, generator_depth=0.5,
@@ -81,8 +82,7 @@ def train(steps: int = STEPS) -> float:
         with tf.GradientTape() as tape:
             generator_loss, detection_loss, *_ = electra_losses(model, ids, kinds, step)
             loss = generator_loss + DISCRIMINATOR_WEIGHT * detection_loss
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        optimizer.minimize(loss, model.trainable_variables, tape)  # Gradients, clipping, Adam.
         return generator_loss, detection_loss
 
     batches = tf.data.Dataset.from_tensor_slices(rows).shuffle(len(rows), seed=0).repeat()
