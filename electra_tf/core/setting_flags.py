@@ -65,7 +65,12 @@ def from_flags(section: type[AnySection], names: Iterable[str] | None = None,
 
 
 def set_default(name: str, value: str) -> None:
-    """Sets a flag that was not given, and prints the value in one line."""
+    """Sets a flag that was not given; `print_default` prints it after the checks of other flags."""
     if not flags.FLAGS[name].present:
         flags.FLAGS[name].value = value
-        print(f"default  --{name}={value}", flush=True)
+
+
+def print_default(name: str) -> None:
+    """Prints the value of a flag that was not given, in one line."""
+    if not flags.FLAGS[name].present:
+        print(f"default  --{name}={flags.FLAGS[name].value}", flush=True)

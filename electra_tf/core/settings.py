@@ -57,7 +57,7 @@ def require_one_of(names: Iterable[str], setting: str, received: object) -> None
 def suggestion(received: object, known: Iterable[str]) -> str:
     """Returns a question with the known name nearest to a misspelt one; "" if none is near."""
     near = difflib.get_close_matches(str(received)[:100], known, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    return f" Did you mean {str(near[0])!r}?" if near else ""
 
 
 class Section:

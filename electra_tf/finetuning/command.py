@@ -29,7 +29,7 @@ from electra_tf.config.finetuning import SCRATCH, FinetuningConfig, finetuning_c
 from electra_tf.config.model import MODEL_SIZES
 from electra_tf.core import command_line
 from electra_tf.core.errors import UserError
-from electra_tf.core.setting_flags import define_flags, from_flags, set_default
+from electra_tf.core.setting_flags import define_flags, from_flags, print_default, set_default
 from electra_tf.core.settings import Section, setting, settings_of
 from electra_tf.tasks.task import Kind
 
@@ -149,7 +149,14 @@ def main() -> None:
                         f"{command_line.command('finetune')} {EXAMPLES[values.mode]}")
 
     from electra_tf.finetuning import modes  # TensorFlow takes seconds to import.
+    from electra_tf.tasks import registry
 
+    # Tasks have known names before a default that contains them is printed.
+    if values.mode == "train":
+        registry.resolve(values.task)
+    for name in needed:
+        if name in ("model_dir", "init_checkpoint"):
+            print_default(name)
     {"train": modes.train, "eval": modes.evaluate, "predict": modes.predict}[values.mode](changes)
 
 

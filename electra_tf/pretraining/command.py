@@ -31,7 +31,7 @@ from electra_tf.config import overrides
 from electra_tf.config.pretraining import SIZES, PretrainingConfig, resolve
 from electra_tf.core import command_line, storage
 from electra_tf.core.errors import UserError
-from electra_tf.core.setting_flags import define_flags, from_flags, set_default
+from electra_tf.core.setting_flags import define_flags, from_flags, print_default, set_default
 from electra_tf.core.settings import Section, setting, settings_of
 from electra_tf.data import manifest
 from electra_tf.pretraining.saved_settings import all_settings, saved_config
@@ -146,6 +146,8 @@ def main() -> None:
     if seconds is not None and config.objective.generator_steps(2):
         raise UserError(f"--budget is for runs of one stage, and objective.name="
                         f"{config.objective.name} has two; give --num_train_steps.")
+    print_default("model_dir")
+    print_default("data_dir")
 
     # Training, evaluation or samples; TensorFlow is imported after the settings are checked.
     from electra_tf.pretraining import evaluation, loop

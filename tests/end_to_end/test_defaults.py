@@ -1,5 +1,7 @@
 """The commands with few flags: the defaults that they choose, print and refuse."""
 
+import functools
+
 import pytest
 
 from electra_tf.core.errors import UserError
@@ -54,6 +56,18 @@ def test_finetuning_begins_with_google_s_small_discriminator(monkeypatch, capsys
         finetune("--task=squad")
     assert defaults(capsys.readouterr().out) == [
         "--model_dir=runs/squad", "--init_checkpoint=google/electra-small-discriminator"]
+
+
+@pytest.mark.parametrize(("command", "flag", "message"), [
+    (finetune, "--task=clasification", "'clasification'. Did you mean 'classification'"),
+    (finetune, "--task=classification", "--train is needed"),
+    (pretrain, "--data_dir=", "--data_dir is needed"),
+    (pretrain, "--recipe=shrt", "Did you mean 'short'"),
+    (functools.partial(pretrain, "--data_dir=."), "--model_size=smal", "Did you mean 'small'")])
+def test_wrong_flags_are_refused_before_defaults_are_printed(command, flag, message, capsys):
+    with pytest.raises(UserError, match=message):
+        command(flag)
+    assert defaults(capsys.readouterr().out) == []
 
 
 @pytest.mark.parametrize(("arguments", "source"), [
