@@ -72,7 +72,8 @@ def main() -> None:
     if source.note:
         print(f"note: {source.note}", file=sys.stderr)
     counted = time.monotonic() - start
-    print(f"{counts.total():,} words, {len(counts):,} different ones, counted in {counted:.1f} s")
+    print(f"{counts.total():,} words and punctuation marks, {len(counts):,} different ones, "
+          f"counted in {counted:.1f} s")
     # Choose the normalization by the scripts of the words, and learn the pieces.
     if normalization is None:
         normalization, counts, reason = vocabulary_learner.choose_normalization(counts)

@@ -27,7 +27,7 @@ def table(result: Manifest, seconds: float) -> str:
     source_bytes = sum(source.text_bytes for source in result.sources)
     rows = [
         ("documents; lines, words left" if cleaned else "documents, lines, words read",
-         f"{counts.documents:,}, {counts.lines:,}, {counts.words:,}"),
+         f"{counts.documents:,}, {counts.lines:,}, {counts.words:,} (between spaces)"),
         *((("damaged documents skipped", f"{counts.skipped_documents:,}"),)
           if counts.skipped_documents else ()),
         ("text read", f"{(counts.text_bytes + counts.dropped_text_bytes) / 1e6:,.1f} MB"),
