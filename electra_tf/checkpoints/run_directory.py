@@ -7,6 +7,8 @@
 
 import contextlib
 import dataclasses
+import sys
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
@@ -137,6 +139,38 @@ def has_run(model_dir: Path) -> bool:
         (model_dir / RESULTS_FILE).exists() or checkpoint_files.was_used(model_dir / CHECKPOINTS))
 
 
+def confirm_restart(model_dirs: Iterable[Path], *, ask: bool) -> None:
+    """Prints which runs `restart` will delete.
+
+    With `ask` on a terminal, raises `UserError` unless the user agrees.
+    """
+    runs = [model_dir for model_dir in model_dirs if has_run(model_dir)]
+    for model_dir in runs:
+        print(f"restart  deletes {model_dir}: {_contents(model_dir)}", flush=True)
+    if runs and ask and sys.stdin and sys.stdin.isatty() and sys.stderr.isatty():
+        print("Delete and begin again? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise UserError("nothing was deleted. Leave --restart out to continue the run, or "
+                            "name another --model_dir.")
+
+
+def _contents(model_dir: Path) -> str:
+    """Returns a run's numbers of trials and steps, and when its newest file was written."""
+    results, checkpoints = model_dir / RESULTS_FILE, model_dir / CHECKPOINTS
+    steps, counts = checkpoint_files.sealed_steps(checkpoints), {}
+    if results.exists():
+        with contextlib.suppress(UserError):  # Damaged results are deleted, too.
+            counts["finished trial"] = len(strict_json.read(
+                results, _Results, max_bytes=MAX_RESULT_BYTES).trials)
+    elif steps:
+        counts["step"] = steps[0]
+    parts = [f"{count:,} {name}{'s' if count != 1 else ''}" for name, count in counts.items()]
+    files = [model_dir / SETTINGS_FILE, results, *(
+        checkpoints / f"ckpt-{step}.json" for step in steps[:1])]
+    written = time.localtime(max(path.stat().st_mtime for path in files if path.exists()))
+    return ", ".join([*parts, f"written {time.strftime('%Y-%m-%d %H:%M', written)}"])
+
+
 def restart(model_dir: Path) -> None:
     """Removes the files of a run; `UserError` if another process trains in its directory."""
     if not (model_dir / SETTINGS_FILE).exists():
@@ -150,6 +184,7 @@ def restart(model_dir: Path) -> None:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Results:
     __pydantic_config__ = strict_json.OPEN
+    trials: tuple[Any, ...] = ()
     checkpoint: Annotated[int, Ge(1)] | None = None
     facts: dict[str, Any] = dataclasses.field(default_factory=dict)  # None in earlier versions.
 

@@ -226,7 +226,7 @@ def command(name: str) -> str:
 def same_command() -> str:
     """Returns the command that continues this one: without the flags that delete its results."""
     words = [word for word in _arguments if not re.fullmatch(
-        "--?(no)?(restart|overwrite)(=.*)?", word, re.DOTALL)]
+        "--?(no)?(restart|overwrite|yes)(=.*)?", word, re.DOTALL)]
     return f"{this_program()} {shell_command(words)}".strip()
 
 

@@ -59,8 +59,9 @@ class RemotePath(pathlib.PurePosixPath):
         return self.exists() and not self.is_dir()
 
     def stat(self) -> types.SimpleNamespace:
-        """Returns the size in bytes as `st_size`."""
-        return types.SimpleNamespace(st_size=_gfile(self, "stat").length)
+        """Returns the size in bytes and the seconds of the last change: `st_size`, `st_mtime`."""
+        status = _gfile(self, "stat")
+        return types.SimpleNamespace(st_size=status.length, st_mtime=status.mtime_nsec / 1e9)
 
     def iterdir(self) -> "Iterator[RemotePath]":
         return (self / name.rstrip("/") for name in _gfile(self, "listdir"))

@@ -93,7 +93,9 @@ class ModelFlags(Section, prefix="--"):
     mode: Literal["train", "eval", "predict"] = setting("train", """Mode: train and score a model,
         eval to score the model in --model_dir on dev, or predict to write its predictions for
         --input to --output.""")
-    restart: bool = setting(False, "Delete an earlier run in --model_dir, and begin again.")
+    restart: bool = setting(False, """Delete an earlier run in --model_dir, and begin again. Prints
+        what is deleted. On a terminal it asks first, without one it does not.""")
+    yes: bool = setting(False, "Answer the question of --restart with yes, in scripts.")
     input: str = setting("", """File to predict: in the format of --test, or .txt with a text per
         line; - is standard input.""")
     output: str = setting("", """File to write predictions to: .jsonl for any task, .tsv (labels,

@@ -72,9 +72,11 @@ def train(changes: Changes) -> None:
                            storage.path(values.teacher) if values["teacher"].present else None)
         runs.append((run, task, scratch_runs(run) if values.scratch_baseline else {}))
     if values.restart:
-        for run, _, _ in runs:
-            for name in ("", *SCRATCH_RUNS.values()):
-                run_directory.restart(run.model_dir / name)
+        earlier = [run.model_dir / name for run, _, _ in runs
+                   for name in ("", *SCRATCH_RUNS.values())]
+        run_directory.confirm_restart(earlier, ask=not values.yes)
+        for directory in earlier:
+            run_directory.restart(directory)
 
     # The runs, each with its controls from scratch.
     for run, task, baselines in runs:

@@ -56,7 +56,9 @@ class PretrainingFlags(Section, prefix="--"):
     mode: Literal["train", "eval", "samples"] = setting("train", """Mode: train a new run or
         continue a stopped one, eval to score the newest checkpoint on the held-out shards, or
         samples to show what it replaces and detects in some sentences.""")
-    restart: bool = setting(False, "Delete an earlier run in --model_dir, and begin again.")
+    restart: bool = setting(False, """Delete an earlier run in --model_dir, and begin again. Prints
+        what is deleted. On a terminal it asks first, without one it does not.""")
+    yes: bool = setting(False, "Answer the question of --restart with yes, in scripts.")
     budget: str = setting("", """Time for a new run, such as 45m, 1h30m or 2d, instead of
         --num_train_steps. The speed of the first steps decides the number of steps, which the run
         keeps. Default: none.""")
@@ -148,6 +150,9 @@ def main() -> None:
                         f"{config.objective.name} has two; give --num_train_steps.")
     print_default("model_dir")
     print_default("data_dir")
+    if values.mode == "train" and values.restart:
+        stages = config.objective.generator_dir(model_dir), model_dir
+        run_directory.confirm_restart(filter(None, stages), ask=not values.yes)
 
     # Training, evaluation or samples; TensorFlow is imported after the settings are checked.
     from electra_tf.pretraining import evaluation, loop

@@ -1,6 +1,10 @@
 """A run's settings.json, damaged, and a directory that can't hold one."""
 
+import contextlib
+import io
 import json
+import os
+import time
 
 import pytest
 
@@ -19,6 +23,35 @@ def test_a_directory_that_tensorflow_takes_for_a_pattern_is_refused(tmp_path):
     with refused(r"run.udcff' is not a name in UTF-8"):
         run_directory.open_run_dir(storage.path(tmp_path / "run\udcff"), {})
     assert list(tmp_path.iterdir()) == []
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("stdin", "ask", "is_deleted"), [
+    (Terminal("y\n"), True, True), (Terminal("\n"), True, False), (Terminal(), True, False),
+    (Terminal("no\n"), False, True), (io.StringIO("no\n"), True, True), (None, True, True)])
+def test_a_restart_names_what_it_deletes_and_asks_on_a_terminal(
+        stdin, ask, is_deleted, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", stdin)
+    monkeypatch.setattr("sys.stderr", questions := Terminal())
+    for name, file, content in (("steps", "checkpoints/ckpt-3500.json", "{}"),
+                                ("trials", "results.json", '{"trials": [{}]}'),
+                                ("damaged", "results.json", "{")):
+        (tmp_path / name / file).parent.mkdir(parents=True)
+        (tmp_path / name / file).write_text(content)
+        os.utime(tmp_path / name / file, (0, time.mktime((2100, 1, 2, 3, 4, 0, 0, 0, -1))))
+        (tmp_path / name / "settings.json").touch()
+    with contextlib.nullcontext() if is_deleted else refused("nothing was deleted"):
+        run_directory.confirm_restart(
+            [tmp_path / name for name in ("steps", "trials", "damaged", "new")], ask=ask)
+    assert capsys.readouterr().out.splitlines() == [
+        f"restart  deletes {tmp_path / name}: {contents}written 2100-01-02 03:04"
+        for name, contents in (("steps", "3,500 steps, "), ("trials", "1 finished trial, "),
+                               ("damaged", ""))]
+    assert ("[y/N]" in questions.getvalue()) == (ask and isinstance(stdin, Terminal))
 
 
 def test_a_run_that_continues_removes_what_killed_processes_left(tmp_path):
