@@ -18,13 +18,13 @@ Results = Mapping[str, Mapping[str, int]]
 """Network and batch -> system -> tokens/s."""
 RECORDED: Mapping[str, Results] = {
     # experiments/log/2026-11-24_training_step_speed
-    "Two cores with AVX-512 bfloat16": {
+    "AVX-512 bfloat16": {
         "ELECTRA-Small\n32 x 128": {OURS: 7825, EAGER: 3648, COMPILED: 3131},
         "ELECTRA-Small\n8 x 512": {OURS: 6361, EAGER: 1158, COMPILED: 1646},
         "ELECTRA-Base\n8 x 128": {OURS: 931, EAGER: 491, COMPILED: 505}},
-    # experiments/log/2026-11-26_every_cpu
-    "Two AVX2 cores, float32": {
-        "ELECTRA-Small\n32 x 128": {OURS: 1118, EAGER: 886}}}
+    # experiments/log/2026-11-26_onednn_with_avx2
+    "AVX2 (emulated), float32": {
+        "ELECTRA-Small\n32 x 128": {OURS: 2017, EAGER: 1578, COMPILED: 1472}}}
 """Machine and precision -> its results; each group of bars comes from one run."""
 _SIZE, _FONT = (1600 / 130, 560 / 130), 14  # Inches at 130 dots; points.
 
@@ -37,8 +37,8 @@ def main() -> None:
     counts = [len(results) for results in RECORDED.values()]
     grid = panels[0].get_gridspec()
     grid.set_width_ratios([count + 0.4 for count in counts])
-    figure.suptitle("Pre-training throughput, tokens/s (batch x length in tokens)",
-                    fontsize=_FONT + 2, color=plots.INK)
+    figure.suptitle("Pre-training on two cores, tokens/s (batch x length; each panel has its own "
+                    "scale)", fontsize=_FONT + 2, color=plots.INK)
     for axes, (machine, results) in zip(panels, RECORDED.items(), strict=True):
         _draw(axes, results)
         axes.set_title(machine, fontsize=_FONT, color=plots.INK)

@@ -22,7 +22,10 @@ class ElectraTokenizer(tf_keras.layers.Layer):
     """A WordPiece tokenizer for `tf.data` and tf_keras models: texts in, ids for encoders out.
 
     It equals transformers' BertTokenizerFast, except that special tokens in texts are read as
-    characters. It is saved with the model around it. `electra.tokenizer` is that of networks.
+    characters, that the [UNK] of a word of more than 100 characters has the offsets of the whole
+    word, with an accent at its end, and that if both texts of a pair are cut to an odd number of
+    tokens, the first one keeps the odd one, as in BERT's code. It is saved with the model around
+    it. `electra.tokenizer` is that of networks.
 
     Args:
         vocabulary: WordPiece tokens in the order of their ids.

@@ -40,7 +40,7 @@ NEEDED = {"train": ["task"], "eval": ["model_dir"], "predict": ["model_dir", "in
 EXAMPLES = {
     "train": "--task=classification --train=my.tsv --text_columns=text --label_column=label "
              "--init_checkpoint=google/electra-small-discriminator --model_dir=runs/mine, or "
-             "--task=squad alone; docs/how_to/fine_tuning.md lists the data of benchmarks",
+             "--task=squad alone; docs/how_to/benchmark_tasks.md lists the data of benchmarks",
     "eval": "--mode=eval --model_dir=runs/mine --dev=dev.tsv",
     "predict": "--mode=predict --model_dir=runs/mine --input=new.tsv --output=predicted.tsv"}
 """Mode -> arguments of a complete command."""

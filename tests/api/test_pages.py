@@ -22,6 +22,7 @@ from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support import tiny_networks
 
 ROOT = pathlib.Path(__file__).parents[2]
+README = ROOT / "README.md"
 REFERENCE, HOW_TO = (ROOT / "docs" / kind / "python.md" for kind in ("reference", "how_to"))
 MODULES = (electra, encoder, runs, tokenizer)
 CELLS = json.loads((ROOT / "docs" / "tutorials" / "python_api.ipynb").read_text("utf-8"))["cells"]
@@ -103,6 +104,12 @@ def test_the_examples_of_the_reference_run(folder):
                                     "10_000": "2", "num_train_epochs=2.0": "num_train_epochs=1.0"})
     assert names["films"].results.best.scores["dev"]
     assert names["scores"]["step"] == 2 and 0 <= names["scores"]["discriminator_auc"] <= 1
+
+
+@pytest.mark.slow
+def test_the_program_of_the_readme_runs(letters):
+    names = run(blocks(README), {"google/electra-small-discriminator": str(letters)})
+    assert names["model"].labels == ("bad", "good") and len(names["texts"]) == 8
 
 
 @pytest.mark.slow

@@ -87,7 +87,7 @@ def test_a_csv_becomes_a_served_classifier(tmp_path):
     (tmp_path / "minilm").symlink_to(ROOT / "minilm")
     assert '"predictions"' in run("tutorials/csv_to_server", tmp_path)
     assert len((tmp_path / "answers.tsv").read_text().splitlines()) == 7
-    assert accuracy(tmp_path / "runs" / "functions") > 0.7  # 0.88 on 76 rows; always stats: 0.42.
+    assert accuracy(tmp_path / "runs" / "functions") > 0.8  # 0.96 on 74 rows; always stats: 0.42.
 
 
 @pytest.mark.slow
