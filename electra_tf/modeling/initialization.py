@@ -1,10 +1,10 @@
 """Initial values with which heads attend to adjacent tokens and to repeated words.
 
 For relative positions it follows Trockman and Kolter ("Mimetic initialization of self-attention
-layers", 2023); docs/explanation/short_runs.md has all formulas and reasons. Row p of the position
-table holds a [sin(w p), ..., cos(w p), ...] in dimensions of its own. Keys of a head that attends
-to offset s read sin(w p) and cos(w p), queries sin(w (p + s)) and cos(w (p + s)), so their product
-is largest at q = p + s. The last heads of the first layer may compare words instead.
+layers", 2023); docs/explanation/short_runs.md has the reasons. Row p of the position table holds
+a [sin(w p), ..., cos(w p), ...] in dimensions of its own. Keys of a head that attends to offset s
+read sin(w p) and cos(w p), queries sin(w (p + s)) and cos(w (p + s)), so their product is largest
+at q = p + s. The last heads of the first layer may compare words instead.
 """
 
 from collections.abc import Sequence
