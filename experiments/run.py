@@ -208,7 +208,8 @@ def run_jobs(jobs: Sequence[Job], data_dir: Path, tasks_dir: Path) -> list[str]:
             job.add_cpu_seconds(task, usage.ru_utime + usage.ru_stime)
             if status or not (row := job.row(task)):
                 reason = log.read_text(errors="replace").strip().rpartition("\n")[2]
-                return f"{job.name}: {task} ended with status {process.returncode}: {reason} ({log})"
+                return (f"{job.name}: {task} ended with status {process.returncode}: {reason} "
+                        f"({log})")
             print(f"{job.name}: {task}, {row.main} {row.scores[row.main]}, "
                   f"{time.monotonic() - begin:,.0f} s", flush=True)
         return ""
