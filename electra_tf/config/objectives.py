@@ -91,6 +91,23 @@ class Electra15Config(ElectraConfig):
     implementation = "electra_tf.objectives.electra:Electra15Objective"
 
 
+_RESTORING = {
+    "restoring_accuracy": Metric("of masked tokens, the encoder's most likely guess", _ACCURACY),
+    "restoring_loss": Metric("nats per masked token", "encoder's loss (nats / masked token)")}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ElectraLmConfig(ElectraConfig):
+    """Replaced token detection, and a language model on the same encoder (Meng et al., 2021)."""
+
+    name: str = _name("electra_lm")
+    implementation = "electra_tf.objectives.electra_lm:ElectraLmObjective"
+    metrics = _RESTORING | {
+        "restoring_accuracy_replaced": Metric("the same, of replaced tokens", _ACCURACY)}
+    restoring_loss_weight: Weight = setting(1.0, """Factor of the loss of the discriminator's second
+        head: the prediction of the original tokens at selected positions.""")
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ElectricConfig(ElectraConfig):
     """An energy for every token, by noise-contrastive estimation (Clark et al., EMNLP 2020)."""
@@ -181,10 +198,7 @@ class ReplaceMlmConfig(MlmConfig):
 
     name: str = _name("replace_mlm")
     implementation = "electra_tf.objectives.language_models:ReplaceMlmObjective"
-    metrics = {
-        "restoring_accuracy": Metric(
-            "of masked tokens, the encoder's most likely guess", _ACCURACY),
-        "restoring_loss": Metric("nats per masked token", "encoder's loss (nats / masked token)")}
+    metrics = _RESTORING
     restoring_loss_weight: Weight = setting(1.0, """Factor of the encoder's loss: the prediction of
         the original tokens at selected positions.""")
 
@@ -202,7 +216,7 @@ class AllTokensMlmConfig(ReplaceMlmConfig):
 
 
 OBJECTIVES: dict[str, ObjectiveConfig] = {config.name: config for config in (
-    ElectraConfig(), MlmConfig(), Electra15Config(), AdversarialConfig(),
+    ElectraConfig(), MlmConfig(), Electra15Config(), ElectraLmConfig(), AdversarialConfig(),
     FrozenGeneratorConfig(), TwoStageConfig(), ElectricConfig(), ReplaceMlmConfig(),
     AllTokensMlmConfig(), FixedGeneratorConfig())}
 """Name -> default settings of every objective."""

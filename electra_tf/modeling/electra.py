@@ -103,8 +103,13 @@ class Discriminator(tf_keras.layers.Layer):
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
              rng: Rng | None = None) -> tf.Tensor:
         """Returns logits float32 [B, L]; arguments as for `Generator.encode`."""
+        return self.head(self.encode(ids, segment_ids, padding_mask, rng))
+
+    def encode(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
+               rng: Rng | None = None) -> tf.Tensor:
+        """Returns the encoder's vectors [B, L, H]; arguments as for `Generator.encode`."""
         scope = None if rng is None else rng.within("discriminator")
-        return self.head(self.encoder(ids, segment_ids, padding_mask, scope))
+        return self.encoder(ids, segment_ids, padding_mask, scope)
 
 
 class PretrainingModel(tf_keras.Model, abc.ABC):

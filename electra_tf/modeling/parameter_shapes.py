@@ -11,6 +11,8 @@ from electra_tf.config.model import EncoderConfig, ModelConfig, Positions, Tying
 Shapes = dict[str, tuple[int, ...]]
 ENCODER, GENERATOR = "electra", "generator"
 """First parts of the paths of the encoder that is fine-tuned, and of the generator."""
+RESTORER = "restorer"
+"""The same of a head above the former that predicts the original tokens of a corrupted text."""
 FINAL_NORM = "final/LayerNorm"
 """Last part of the path of ModernBERT's norm above all layers, which belongs to the last layer."""
 

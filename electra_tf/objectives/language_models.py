@@ -28,6 +28,7 @@ from electra_tf.modeling.electra import (
 from electra_tf.modeling.encoder import create_encoder
 from electra_tf.modeling.layers import LayerOptions
 from electra_tf.modeling.masking import MaskedPositions, gather_at
+from electra_tf.modeling.parameter_shapes import RESTORER
 from electra_tf.modeling.rng import Rng
 from electra_tf.objectives.objective import LossOutput, count, fraction
 from electra_tf.objectives.pretraining import (
@@ -42,8 +43,7 @@ from electra_tf.objectives.pretraining import (
     score_predictions,
 )
 
-RESTORER, COPY = "restorer", "copy_predictions"
-"""First parts of the paths of the encoder's heads, which predict a token or copy it."""
+COPY = "copy_predictions"  # First part of the paths of the head that copies a token.
 
 
 class MaskedLanguageModel(PretrainingModel):

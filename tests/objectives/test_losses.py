@@ -13,8 +13,10 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core.errors import UserError
 from electra_tf.modeling.corruption import Corrupted
 from electra_tf.modeling.electra import ElectraModel
+from electra_tf.modeling.masking import gather_at
 from electra_tf.objectives.adversarial import AdversarialModel, policy_losses
 from electra_tf.objectives.electra import detection_scores
+from electra_tf.objectives.electra_lm import ElectraLmModel
 from electra_tf.objectives.language_models import copy_loss
 from tests.support import golden_files, named_arrays
 from tests.support.golden_batch import CONTEXT, RNG, masked_batch
@@ -51,6 +53,7 @@ def test_the_loss_is_the_references_of_the_selected_tokens_alone():
 
 @pytest.mark.parametrize(("name", "loss", "of_all"), [
     ("electra_15", "discriminator_loss", False), ("electra", "discriminator_loss", True),
+    ("electra_lm", "restoring_loss", False), ("electra_lm", "discriminator_loss", True),
     ("replace_mlm", "restoring_loss", False), ("all_tokens_mlm", "all_tokens_loss", True)])
 def test_a_loss_averages_over_the_selected_tokens_or_over_all(name, loss, of_all):
     batch = masked_batch()[0].original
@@ -176,6 +179,37 @@ def test_replace_mlm_of_berts_input_is_the_references_bert():
     slots = inputs.masked.filled.numpy().sum()
     assert float(output.loss_sums["restoring_loss"]) / slots == pytest.approx(
         float(golden_files.load("mlm_outputs")["mlm_loss"]), rel=1e-5)
+
+
+def test_electra_lm_detects_as_electra_and_restores_as_the_references_bert():
+    """If the discriminator reads BERT's input, its second head has BERT's loss."""
+    made = objective("electra_lm")
+    model = ElectraLmModel(golden_files.model_config("mlm"), seed=0)
+    assign_parts(model.variables, {
+        name.replace("generator_predictions", "restorer_predictions"): value
+        for name, value in golden_files.load("mlm_weights").items()}, "golden")
+    inputs, _ = masked_batch()
+    output = made.discriminate(model, inputs, gather_at(inputs.ids, inputs.masked.positions), RNG,
+                               training=False)
+    slots = inputs.masked.filled.numpy().sum()
+    assert float(output.loss_sums["restoring_loss"]) / slots == pytest.approx(
+        float(golden_files.load("mlm_outputs")["mlm_loss"]), rel=1e-5)
+    detected = objective("electra").discriminate(
+        model, inputs, gather_at(inputs.ids, inputs.masked.positions), RNG, training=False)
+    np.testing.assert_array_equal(output.per_example["logits"], detected.per_example["logits"])
+
+
+def test_accuracies_of_restored_tokens_are_of_selected_and_of_replaced_ones():
+    # Of three filled slots, those at positions 1 and 3 were replaced; 0 and 3 are restored.
+    scores = objective("electra_lm").scores({
+        "padding_mask": np.ones([1, 5], bool), "logits": np.zeros([1, 5]),
+        "replaced": np.array([[0, 1, 0, 1, 0]], bool), "positions": np.array([[0, 1, 3, 1]]),
+        "predicted": np.array([[1, 1, 1, 0]], bool), "original_ids": np.array([[7, 8, 9, 0]]),
+        "best_ids": np.array([[7, 7, 7, 7]]), "restored_ids": np.array([[7, 7, 9, 8]]),
+    }, {"generator_sampled_accuracy": 0.5})
+    assert scores["generator_accuracy"] == pytest.approx(1 / 3)
+    assert scores["restoring_accuracy"] == pytest.approx(2 / 3)
+    assert scores["restoring_accuracy_replaced"] == pytest.approx(1 / 2)
 
 
 def test_all_tokens_mlm_without_copying_is_the_references_bert():
