@@ -47,12 +47,13 @@ from electra_tf.formats.parts import (
     require_networks,
 )
 from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Checkpoint
-from electra_tf.modeling.parameter_shapes import Shapes, full_encoder
+from electra_tf.modeling.parameter_shapes import GENERATOR, RESTORER, Shapes, full_encoder
 from electra_tf.modeling.specs import discriminator, language_model
 from electra_tf.text.normalization import TextSettings
 
-DISCRIMINATOR, GENERATOR = "discriminator", "generator"
-ARCHITECTURES = {DISCRIMINATOR: "ElectraForPreTraining", GENERATOR: "ElectraForMaskedLM"}
+DISCRIMINATOR = "discriminator"
+ARCHITECTURES = {DISCRIMINATOR: "ElectraForPreTraining", GENERATOR: "ElectraForMaskedLM",
+                 RESTORER: "ElectraForMaskedLM"}
 _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
             "discriminator_predictions/dense_1/kernel":
                 "discriminator_predictions.dense_prediction.weight",
@@ -84,6 +85,9 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
     directory, generator_directory = (
         _fetch(path, with_generator=not encoder_only) if hub.is_model_name(path)
         else (path, path / GENERATOR))
+    if not encoder_only and (directory / RESTORER / CONFIG_FILE).exists():
+        note(f"{directory / RESTORER} is not read: its encoder is the discriminator's, and its "
+             "head has no place here.")
     if (directory / DISCRIMINATOR / CONFIG_FILE).exists():
         directory = directory / DISCRIMINATOR
 
@@ -232,9 +236,10 @@ def _download(model: str, revision: str | None, folders: Sequence[str]) -> Path:
 
 
 def write(checkpoint: Checkpoint, directory: Path) -> None:
-    """Writes a fine-tuned model, or `discriminator/` and, if there is one, `generator/`.
+    """Writes a fine-tuned model, or `discriminator/` and, if they exist, `generator/`, `restorer/`.
 
-    `discriminator/` of a model without a discriminator holds its encoder. Sentence embeddings also
+    `discriminator/` of a model without a discriminator holds its encoder; `restorer/` holds that
+    encoder with the head that predicts tokens. Sentence embeddings also
     get the files of sentence-transformers.
 
     Raises `UserError` for missing or unknown weights, or a head that Hugging Face doesn't have.
@@ -257,14 +262,17 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
         return
     require_networks(checkpoint)
     # The networks of pre-training, each with its own copy of shared embeddings.
-    for name in (DISCRIMINATOR, GENERATOR) if checkpoint.has_generator else (DISCRIMINATOR,):
+    for name, has_head in ((DISCRIMINATOR, checkpoint.has_discriminator),
+                           (GENERATOR, checkpoint.has_generator),
+                           (RESTORER, checkpoint.has_restorer)):
+        if name != DISCRIMINATOR and not has_head:
+            continue
         encoder, weights = extract(checkpoint, name)
         if name == GENERATOR and encoder.is_modern and (
                 encoder.embedding_size != encoder.hidden_size):
             note("ModernBERT's embeddings have the hidden size: the generator is not written. "
                  "model.generator_width=1 makes one that can be.")
             continue
-        has_head = name == GENERATOR or checkpoint.has_discriminator
         _write_network(checkpoint.text, directory / name, encoder, weights, {
             "architectures": [ARCHITECTURES[name] if has_head else "ElectraModel"]}, {})
 

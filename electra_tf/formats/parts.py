@@ -13,7 +13,8 @@ from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.core.errors import UserError, note_once
 from electra_tf.formats.pretrained import GENERATOR_BIAS, Checkpoint
 from electra_tf.modeling import parameter_shapes, specs
-from electra_tf.modeling.electra import ElectraModel
+from electra_tf.modeling.electra import ElectraModel, Generator
+from electra_tf.modeling.parameter_shapes import GENERATOR, RESTORER
 from electra_tf.text.vocabulary import Vocabulary
 
 
@@ -27,21 +28,32 @@ def build_networks(checkpoint: Checkpoint, policy: str = "float32") -> ElectraMo
     return model
 
 
+def build_restorer(checkpoint: Checkpoint) -> Generator:
+    """Returns the encoder with the head that restores tokens, as a masked language model."""
+    _, weights = extract(checkpoint, RESTORER)
+    config = dataclasses.replace(checkpoint.config, tying=Tying.EVERYTHING)
+    return build_networks(
+        dataclasses.replace(checkpoint, config=config, weights=weights)).generator
+
+
 def has_energies(checkpoint: Checkpoint) -> bool:
     """Returns True if the discriminator returns energies instead of log odds of replacement."""
     return OBJECTIVES[checkpoint.objective].energies
 
 
 def extract(checkpoint: Checkpoint, network: str) -> tuple[EncoderConfig, Weights]:
-    """Returns the encoder's shape of "discriminator" or "generator", and all its weights.
+    """Returns the encoder's shape of a network, and all its weights.
 
-    They are named as if there were no other network: the encoder's are "electra/...". The head
-    of a discriminator can be missing. Raises `UserError` without a generator.
+    It is "discriminator", "generator" or "restorer", which is the discriminator's encoder with a
+    generator's head. The weights are named as if there were no other network: the encoder's are
+    "electra/...". The head of a discriminator can be missing. Raises `UserError` without a
+    generator.
     """
-    if network == "discriminator":
-        parts = ENCODER, "discriminator_predictions/"
+    if network != GENERATOR:
+        parts = ENCODER, f"{network}_predictions/"
         return checkpoint.config.discriminator, {
-            name: value for name, value in checkpoint.weights.items() if name.startswith(parts)}
+            re.sub(f"^{RESTORER}_", f"{GENERATOR}_", name): value
+            for name, value in checkpoint.weights.items() if name.startswith(parts)}
     if not checkpoint.has_generator:
         raise UserError(f"{checkpoint.source} has no generator. Name a run of "
                         "objective.name=electra or mlm.")
@@ -52,13 +64,15 @@ def extract(checkpoint: Checkpoint, network: str) -> tuple[EncoderConfig, Weight
 
 
 def require_networks(checkpoint: Checkpoint) -> None:
-    """Raises `UserError` unless a model is a whole encoder, with or without the two networks."""
+    """Raises `UserError` unless a model is a whole encoder, with or without heads and generator."""
     encoder = checkpoint.config.discriminator
     # The encoder, the discriminator's head if there is one, and what the generator doesn't share.
     shapes = (specs.discriminator(encoder).weights if checkpoint.has_discriminator
               else parameter_shapes.full_encoder(encoder))
     if checkpoint.has_generator:
         shapes |= specs.own_generator(checkpoint.config)
+    if checkpoint.has_restorer:
+        shapes |= parameter_shapes.vocabulary_head(f"{RESTORER}_predictions", encoder)
     require_exactly(checkpoint.weights, shapes, checkpoint.source)
 
 
@@ -72,6 +86,10 @@ def require_pretrained(checkpoint: Checkpoint) -> None:
     if checkpoint.task is not None:
         raise UserError(f"{checkpoint.source} is a fine-tuned model; this format holds only "
                         "pre-trained networks.")
+    if checkpoint.has_restorer:
+        raise UserError(f"{checkpoint.source} has objective.name={checkpoint.objective}, whose "
+                        "encoder has a head that predicts tokens; this format has no place for "
+                        "it. Use --to_format=hugging_face or run.")
     require_networks(checkpoint)
 
 

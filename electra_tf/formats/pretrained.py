@@ -21,6 +21,7 @@ from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.core import hub, storage
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
+from electra_tf.modeling.parameter_shapes import RESTORER
 from electra_tf.text.normalization import Normalization, TextSettings
 
 BERT_SIZES = {
@@ -93,6 +94,12 @@ class Checkpoint:
     def has_discriminator(self) -> bool:
         """True if it has the head that returns a logit, or an energy, for every token."""
         return "discriminator_predictions/dense/kernel" in self.weights
+
+    @property
+    def has_restorer(self) -> bool:
+        """True if its encoder has a head that predicts tokens of a corrupted text, without copying."""
+        return f"{RESTORER}_predictions/output_bias" in self.weights and (
+            "copy_predictions/dense/kernel" not in self.weights)
 
     @property
     def has_both(self) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from safetensors.numpy import load_file
 from scipy import special
 
+from electra_tf.config.model import Tying
 from electra_tf.export import servable
 from electra_tf.formats import hugging_face_heads, pretrained
 from electra_tf.formats.pretrained import Format
@@ -267,3 +268,30 @@ def test_a_config_of_another_kind_is_refused(pair, file, changes, words):
         change_json(pair / "discriminator" / f"{file}.json", **changes)
     with refused(words):
         pretrained.read(pair if file else pair / "generator")
+
+
+@pytest.mark.parametrize("changes", [
+    {}, {"model__positions": "rotary"},
+    {"model__architecture": "modernbert", "model__embedding_size": 32}], ids=str)
+def test_an_encoder_that_restores_tokens_is_written_as_a_masked_language_model(
+        tmp_path, capsys, changes):
+    """Byte for byte as a masked language model with the same weights."""
+    networks = tiny_networks.with_restorer(tiny_networks.pretrained(**changes))
+    pretrained.write(networks, tmp_path / "out", Format.HUGGING_FACE)
+    masked_lm = tiny_networks.without(networks, "generator", "discriminator_predictions")
+    config = dataclasses.replace(networks.config, tying=Tying.EVERYTHING)
+    masked_lm = dataclasses.replace(masked_lm, objective="mlm", config=config, weights={
+        name.replace("restorer_", "generator_"): value
+        for name, value in masked_lm.weights.items()})
+    pretrained.write(masked_lm, tmp_path / "expected", Format.HUGGING_FACE)
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        assert (tmp_path / "out/restorer" / name).read_bytes() == (
+            tmp_path / "expected/generator" / name).read_bytes()
+    # The other directories are those of ELECTRA, and read without the head.
+    capsys.readouterr()
+    read = pretrained.read(tmp_path / "out")
+    assert "restorer is not read" in capsys.readouterr().err
+    assert not read.has_restorer and read.objective == "electra"
+    for form in (Format.GOOGLE, Format.MODEL_GARDEN):
+        with refused("no place for it" if not changes else "has tables of positions alone"):
+            pretrained.write(networks, tmp_path / form, form)

@@ -7,6 +7,7 @@ import numpy as np
 from electra_tf.checkpoints.weights import ENCODER
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.formats.pretrained import Checkpoint
+from electra_tf.modeling.parameter_shapes import vocabulary_head
 from electra_tf.modeling.specs import discriminator, own_generator
 from electra_tf.tasks.kinds.base import TaskObjective
 from electra_tf.tasks.registry import KINDS
@@ -28,6 +29,13 @@ def pretrained(vocabulary: Vocabulary = VOCABULARY, *,
         source="the tiny networks", config=model,
         text=TextSettings(vocabulary=vocabulary, normalization=normalization),
         weights={name: seeded.weight(name, shape) for name, shape in shapes.items()})
+
+
+def with_restorer(checkpoint: Checkpoint) -> Checkpoint:
+    """The same networks, with a second head of the discriminator, as objective.name=electra_lm."""
+    head = vocabulary_head("restorer_predictions", checkpoint.config.discriminator)
+    return dataclasses.replace(checkpoint, objective="electra_lm", weights={
+        **checkpoint.weights, **{name: seeded.weight(name, shape) for name, shape in head.items()}})
 
 
 def finetuned(checkpoint: Checkpoint, kind: Kind, labels: tuple[str, ...], head: dict[str, int],

@@ -2,12 +2,14 @@
 
 The generator's pseudo-log-likelihood of a sentence is the sum over its tokens of
 ln p(token | all others), with one token hidden at a time (Salazar et al., 2020, "Masked language
-model scoring", eq. 1). The discriminator's is the sum of ln(1 - p(replaced)) over the tokens of the
-complete sentence, from one pass. Electric's discriminator (Clark et al., EMNLP 2020, section 3.3)
-returns energies. Its score is the sum of -E, which differs from the pseudo-log-likelihood by the
-normalizer of every token.
+model scoring", eq. 1). So is the restorer's: the discriminator's encoder with the head that
+predicts original tokens. It was trained to read samples, not [MASK]. The discriminator's is the sum
+of ln(1 - p(replaced)) over the tokens of the complete sentence, from one pass. Electric's
+discriminator (Clark et al., EMNLP 2020, section 3.3) returns energies. Its score is the sum of -E,
+which differs from the pseudo-log-likelihood by the normalizer of every token.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -15,12 +17,14 @@ import tensorflow as tf
 
 from electra_tf.core.errors import UserError, shown
 from electra_tf.finetuning.predict import CompiledByShape
-from electra_tf.formats.parts import build_networks, has_energies
+from electra_tf.formats.parts import build_networks, build_restorer, has_energies
 from electra_tf.formats.pretrained import Checkpoint
+from electra_tf.modeling.electra import Generator
+from electra_tf.modeling.parameter_shapes import GENERATOR, RESTORER
 from electra_tf.text.rows import RowEncoder, encode_texts
 from electra_tf.training.strategies import NO_REWRITING
 
-GENERATOR, DISCRIMINATOR = "generator", "discriminator"
+DISCRIMINATOR = "discriminator"
 _BATCH_ROWS = 64
 
 
@@ -33,8 +37,8 @@ class PseudoLikelihood:
         self._max_length = checkpoint.config.max_position_embeddings
         self._energies, self._model = has_energies(checkpoint), build_networks(checkpoint)
         self.checkpoint = tuple(name for name, present in (
-            (GENERATOR, checkpoint.has_generator), (DISCRIMINATOR, checkpoint.has_discriminator))
-            if present)
+            (GENERATOR, checkpoint.has_generator), (DISCRIMINATOR, checkpoint.has_discriminator),
+            (RESTORER, checkpoint.has_restorer)) if present)
         if not self.checkpoint:
             raise UserError(f"{checkpoint.source} has no output layer of a generator or "
                             "discriminator: it was fine-tuned, or converted without them. Name a "
@@ -43,14 +47,20 @@ class PseudoLikelihood:
         self.best = DISCRIMINATOR if has_energies(checkpoint) else self.checkpoint[0]
         # TensorFlow's graph rewriting delays each length, and prints warnings that have no switch.
         tf.config.optimizer.set_experimental_options({NO_REWRITING: True})
-        self._hidden_log_probabilities = CompiledByShape(self._compute_generator)
+        language_models = {GENERATOR: self._model.generator}
+        if checkpoint.has_restorer:
+            language_models[RESTORER] = build_restorer(checkpoint)
+        self._log_probabilities = {
+            name: CompiledByShape(functools.partial(self._compute_language_model, network))
+            for name, network in language_models.items()}
         self._sums = CompiledByShape(self._compute_discriminator)
 
-    def score(self, sentences: Sequence[str], *,
+    def score(self, sentences: Sequence[str], *, networks: Sequence[str] = (),
               per_token: bool = False) -> Mapping[str, np.ndarray]:
         """Returns network -> scores, float64 [S] in nats; `UserError` for too long a sentence.
 
-        `per_token` divides each score by the number of tokens in its sum, at least 1.
+        `networks` are some of `checkpoint`, by default all. `per_token` divides each score by the
+        number of tokens in its sum, at least 1.
         """
         # Rows [CLS] pieces [SEP], none of them cut.
         encoder = RowEncoder(self._text, max_length=1 << 20)
@@ -60,18 +70,22 @@ class PseudoLikelihood:
             raise UserError(f"a sentence has {len(longest)} tokens, and the model reads at most "
                             f"{self._max_length}; shorten or split it: {shown(sentence)}")
         # A sum of log probabilities for every sentence, or its mean per token.
-        scores = {}
-        if GENERATOR in self.checkpoint:
-            scores[GENERATOR] = self._generator_scores(rows)
-        if DISCRIMINATOR in self.checkpoint:
-            scores[DISCRIMINATOR] = np.zeros(len(rows))
-            for indices, ids in self._batches([len(row) for row in rows], rows.__getitem__):
-                sums = self._sums(ids.shape, tf.constant(ids))
-                scores[DISCRIMINATOR][indices] = sums.numpy()[:len(indices)]
+        scores = {network: self._discriminator_scores(rows) if network == DISCRIMINATOR
+                  else self._language_model_scores(rows, self._log_probabilities[network])
+                  for network in (networks or self.checkpoint)}
         lengths = [max(1, len(row) - 2) if per_token else 1 for row in rows]
         return {network: sums / lengths for network, sums in scores.items()}
 
-    def _generator_scores(self, rows: Sequence[np.ndarray]) -> np.ndarray:
+    def _discriminator_scores(self, rows: Sequence[np.ndarray]) -> np.ndarray:
+        """Returns float64 [S]; reads every sentence once."""
+        scores = np.zeros(len(rows))
+        for indices, ids in self._batches([len(row) for row in rows], rows.__getitem__):
+            sums = self._sums(ids.shape, tf.constant(ids))
+            scores[indices] = sums.numpy()[:len(indices)]
+        return scores
+
+    def _language_model_scores(self, rows: Sequence[np.ndarray],
+                               log_probabilities: CompiledByShape) -> np.ndarray:
         """Returns float64 [S]; hides one token at a time, except [CLS] and [SEP]."""
         # One row for every token of every sentence.
         hidden = [(sentence, position) for sentence, row in enumerate(rows)
@@ -91,10 +105,10 @@ class PseudoLikelihood:
             originals = [rows[sentence][position]
                          for sentence, position in zip(sentences, positions, strict=True)]
             padding = [0, _BATCH_ROWS - len(indices)]
-            log_probabilities = self._hidden_log_probabilities(ids.shape, tuple(
+            values = log_probabilities(ids.shape, tuple(
                 tf.constant(values, tf.int32) for values in (
                     ids, np.pad(positions, padding), np.pad(originals, padding))))
-            np.add.at(scores, sentences, log_probabilities.numpy()[:len(indices)])
+            np.add.at(scores, sentences, values.numpy()[:len(indices)])
         return scores
 
     def _batches(self, lengths: Sequence[int], row: Callable[[int], np.ndarray]
@@ -113,12 +127,13 @@ class PseudoLikelihood:
                 ids[line, :lengths[index]] = row(index)
             yield indices, ids
 
-    def _compute_generator(self, inputs: tuple[tf.Tensor, tf.Tensor, tf.Tensor]) -> tf.Tensor:
+    def _compute_language_model(self, network: Generator,
+                                inputs: tuple[tf.Tensor, tf.Tensor, tf.Tensor]) -> tf.Tensor:
         """Returns ln p of one token per row, float32 [64]; takes ids, positions, original ids."""
         ids, positions, originals = inputs
         # Logits [64, V] of the hidden position of each row.
-        logits = self._model.generator(ids, tf.zeros_like(ids), ids != self._text.vocabulary.pad_id,
-                                       positions[:, tf.newaxis])
+        logits = network(ids, tf.zeros_like(ids), ids != self._text.vocabulary.pad_id,
+                         positions[:, tf.newaxis])
         return tf.gather(tf.nn.log_softmax(logits), originals, batch_dims=1)
 
     def _compute_discriminator(self, ids: tf.Tensor) -> tf.Tensor:

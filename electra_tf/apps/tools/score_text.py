@@ -7,10 +7,12 @@ r"""Scores sentences by their likelihood under a pre-trained model, without fine
 
 --input prints one line per sentence, the likeliest first: scores in nats (higher is likelier) and
 the sentence, separated by tabs. The generator reads a sentence once per token; the discriminator
-reads it once. Only the discriminator of Electric is trained to score (Clark et al., EMNLP 2020).
-Scores of different models are not comparable. Longer sentences have lower scores; --per_token
-divides by the number of tokens. --blimp counts how often the grammatical sentence of a pair is
-likelier (Warstadt et al., 2020), for every paradigm and network. Chance is 50 %.
+reads it once. Runs of objective.name=electra_lm and replace_mlm also have a restorer: their encoder
+with the head that predicts tokens, which reads a sentence once per token. Only the discriminator of
+Electric is trained to score (Clark et al., EMNLP 2020). Scores of different models are not
+comparable. Longer sentences have lower scores; --per_token divides by the number of tokens. --blimp
+counts how often the grammatical sentence of a pair is likelier (Warstadt et al., 2020), for every
+paradigm and network, or for one --network. Chance is 50 %.
 """
 
 import functools
@@ -57,14 +59,15 @@ def main() -> None:
     from electra_tf.formats import pretrained  # TensorFlow takes seconds to import.
 
     model = PseudoLikelihood(pretrained.read(storage.path(values.model_dir)))
-    if values.blimp:
-        _score_pairs(paradigms, model, values.output_dir)
-        return
-    # Lines by the scores of one network, with those of both.
     network = values.network or model.best
     if network not in model.checkpoint:
         raise UserError(f"--network={network}: this model can score with "
                         f"{' and '.join(model.checkpoint)}.")
+    if values.blimp:
+        _score_pairs(paradigms, model, [network] if values.network else model.checkpoint,
+                     values.output_dir)
+        return
+    # Lines by the scores of one network, with those of all.
     scores = model.score(sentences, per_token=values.per_token)
     print("\t".join([*scores, "sentence"]))
     for index in np.argsort(-scores[network], kind="stable"):
@@ -72,7 +75,7 @@ def main() -> None:
 
 
 def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model: Any,
-                 output_dir: str | None) -> None:
+                 networks: Sequence[str], output_dir: str | None) -> None:
     """Prints, and saves in a given directory, how often the first sentence of a pair is likelier.
 
     `paradigms` are pairs of sentences by paradigm, the grammatical one first.
@@ -87,17 +90,18 @@ def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model: Any,
         print(f"  {name:<44}{pairs:>6,}{columns}", flush=True)
 
     print(f"BLiMP, zero-shot: {model.source}\n\n  {'':<44}{'pairs':>6}"
-          + "".join(f"{network:>15}" for network in model.checkpoint), flush=True)
+          + "".join(f"{network:>15}" for network in networks), flush=True)
 
     # Accuracy of every paradigm, and their mean.
     accuracies = {}
     for name, pairs in paradigms.items():
-        scores = model.score([*(good for good, _ in pairs), *(bad for _, bad in pairs)])
+        scores = model.score([*(good for good, _ in pairs), *(bad for _, bad in pairs)],
+                             networks=networks)
         accuracies[name] = {network: float(np.mean(values[:len(pairs)] > values[len(pairs):]))
                             for network, values in scores.items()}
         print_row(name, len(pairs), accuracies[name])
     mean = {network: float(np.mean([paradigm[network] for paradigm in accuracies.values()]))
-            for network in model.checkpoint}
+            for network in networks}
     print_row(f"mean of {len(paradigms)}", sum(map(len, paradigms.values())), mean)
     if directory is not None:
         write_json(directory / BLIMP_RESULTS, {
@@ -111,9 +115,10 @@ def define() -> None:
                         required=True)
     flags.DEFINE_string("input", None, "Text file with one sentence per line; - reads standard "
                         "input.")
-    flags.DEFINE_string("network", None, "Network whose scores sort the sentences: generator or "
-                        "discriminator. Default: the discriminator for Electric, the generator "
-                        "for other objectives.")
+    flags.DEFINE_string("network", None, "Network whose scores sort the sentences, or which alone "
+                        "scores BLiMP: generator, discriminator or restorer. Default: the "
+                        "discriminator for Electric, the generator for other objectives; all for "
+                        "BLiMP.")
     flags.DEFINE_bool("per_token", False, "Divide scores by the number of tokens.")
     flags.DEFINE_string("blimp", None, "Directory of BLiMP's .jsonl files, or tfds for TensorFlow "
                         "Datasets, to score instead of --input.")

@@ -10,9 +10,11 @@ from absl import flags
 
 from electra_tf.apps.tools import score_text
 from electra_tf.apps.tools.pseudo_likelihood import PseudoLikelihood
+from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.core.errors import UserError
 from electra_tf.formats import pretrained
 from electra_tf.formats.parts import build_networks
+from electra_tf.objectives.electra_lm import ElectraLmModel
 from tests.support import command_flags, tiny_networks
 
 SENTENCES = ["word1 word2", "word3 word4 word5", "word9", "word6 word7 word8 word1",
@@ -30,17 +32,42 @@ def scores(run):
     return PseudoLikelihood(pretrained.read(run)).score(SENTENCES)
 
 
-def test_the_generator_score_hides_each_token_in_turn(checkpoint, scores):
-    model = build_networks(checkpoint)
-    for sentence, score in zip(SENTENCES[:4], scores["generator"], strict=False):
+def require_masked_scores(scores, logits_of):
+    """Fails unless scores are sums of ln p; `logits_of(row, position)` float [V'] is computed
+    for one row [1, L] with one [MASK] at a time.
+    """
+    for sentence, score in zip(SENTENCES[:4], scores, strict=False):
         ids, expected = ids_of(sentence), 0.0
         for position in range(1, len(ids) - 1):
             row = np.array([ids], np.int32)
             row[0, position] = tiny_networks.VOCABULARY.mask_id
-            logits = model.generator(tf.constant(row), tf.zeros_like(row), tf.ones_like(row, bool),
-                                     tf.constant([[position]])).numpy()[0].astype(float)
+            logits = logits_of(tf.constant(row), position).numpy()[0].astype(float)
             expected += logits[ids[position]] - np.log(np.exp(logits).sum())
         assert score == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_generator_score_hides_each_token_in_turn(checkpoint, scores):
+    model = build_networks(checkpoint)
+    require_masked_scores(scores["generator"], lambda row, position: model.generator(
+        row, tf.zeros_like(row), tf.ones_like(row, tf.bool), tf.constant([[position]])))
+
+
+def test_the_restorer_score_hides_each_token_from_the_discriminators_encoder(checkpoint, scores):
+    checkpoint = tiny_networks.with_restorer(checkpoint)
+    restorer = PseudoLikelihood(checkpoint)
+    assert restorer.checkpoint == (*scores, "restorer") and restorer.best == "generator"
+    model = ElectraLmModel(checkpoint.config, seed=0)
+    assign_weights(model.variables, checkpoint.weights, "")
+    only = restorer.score(SENTENCES, networks=["restorer"])
+    require_masked_scores(only["restorer"], lambda row, position: model.restorer_head(
+        model.discriminator.encode(row, tf.zeros_like(row), tf.ones_like(row, tf.bool))[
+            :, position]))
+    assert only.keys() == {"restorer"}
+    every = restorer.score(SENTENCES)
+    assert all((every[name] == values).all() for name, values in (scores | only).items())
+    masked_lm = tiny_networks.without(checkpoint, "generator", "discriminator_pred")
+    assert PseudoLikelihood(masked_lm).score(SENTENCES)["restorer"] == pytest.approx(
+        only["restorer"])
 
 
 def test_the_discriminator_score_reads_the_sentence_once(checkpoint, scores):
@@ -121,6 +148,9 @@ def test_accuracies_of_pairs_are_saved_for_every_paradigm(run, scores, tmp_path,
     assert {name: accuracies["generator"] for name, accuracies in results["paradigms"].items()} == {
         "a": 1.0, "b": 0.25}
     assert results["mean"]["generator"] == 0.625 and "discriminator" in results["mean"]
+    lines = lines_of(capsys, model_dir=run, blimp=tmp_path, network="generator")[1]
+    assert [line[0].split() for line in lines[2:]] == [
+        ["a", "1", "100.0", "%"], ["b", "4", "25.0", "%"], ["mean", "of", "2", "5", "62.5", "%"]]
 
 
 def test_unusable_files_of_pairs_are_refused(run, tmp_path):
