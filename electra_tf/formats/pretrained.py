@@ -97,7 +97,7 @@ class Checkpoint:
 
     @property
     def has_restorer(self) -> bool:
-        """True if its encoder has a head that predicts tokens of a corrupted text, without copying."""
+        """True if its encoder has a head that predicts original tokens, without copying."""
         return f"{RESTORER}_predictions/output_bias" in self.weights and (
             "copy_predictions/dense/kernel" not in self.weights)
 
