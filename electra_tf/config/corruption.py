@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Interval
 
-from electra_tf.core.settings import Section, require, setting
+from electra_tf.core.settings import Count, Section, require, setting
 
 Fraction = Annotated[float, Interval(ge=0, le=1)]
 
@@ -24,6 +24,9 @@ class MaskingConfig(Section, prefix="masking."):
         original token.""")
     whole_words: bool = setting(False, """Select all pieces of a word or none: whole-word masking,
         as in BERT's later models.""")
+    joined_words: Annotated[float, Interval(ge=0, lt=1)] = setting(0.0, """Probability that a word
+        is selected together with the next one, as in n-gram masking: spans have 1 / (1 - p) words
+        on average. Above 0 only with masking.whole_words=true.""")
     position_draw: Literal["without_replacement", "with_replacement"] = setting(
         "without_replacement", """How positions are drawn. with_replacement, as in Google's code,
         draws 7 % duplicates at a masking rate of 0.15 and 12 % at 0.25, and averages tokens of one
@@ -38,6 +41,8 @@ class MaskingConfig(Section, prefix="masking."):
         require(not (self.whole_words and self.position_draw == "with_replacement"),
                 "masking.whole_words", "false with masking.position_draw=with_replacement",
                 self.whole_words)
+        require(self.whole_words or not self.joined_words, "masking.joined_words",
+                "0 without masking.whole_words=true", self.joined_words)
 
     def max_predictions(self, max_seq_length: int) -> int:
         """Returns N, the static number of predictions of L positions, as in the reference."""
@@ -62,5 +67,11 @@ class SamplingConfig(Section, prefix="sampling."):
     temperature: Annotated[float, Interval(ge=0.01, le=100)] = setting(
         1.0, """Divisor of the generator's logits before tokens are drawn. Above 1, replacements are
         easier to detect; near 0, the most likely token is drawn.""")
+    initial_temperature: Annotated[float, Interval(ge=0.01, le=100)] = setting(
+        2.0, """With sampling.temperature_decay_steps, the temperature of the first step. It falls
+        or rises exponentially to sampling.temperature, as in Fast-ELECTRA (Dong et al., 2024).""")
+    temperature_decay_steps: Count = setting(0, """Steps in which the difference between
+        sampling.initial_temperature and sampling.temperature falls to 1 / e, 37 %; 0 for a constant
+        temperature. Evaluations draw at sampling.temperature.""")
     disallow_correct: bool = setting(False, """Exclude the original token from the draw, so every
         selected token is replaced.""")

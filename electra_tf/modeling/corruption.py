@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from electra_tf.config.corruption import SamplingConfig
 from electra_tf.modeling.electra import BLOCK, IMPOSSIBLE_LOGIT
 from electra_tf.modeling.fused import fused, rounded, with_gradient
 from electra_tf.modeling.masking import MaskedPositions, write_tokens
@@ -36,6 +37,17 @@ def at_temperature(softmax: Distribution, temperature: tf.Tensor | float) -> Dis
     if isinstance(temperature, float) and temperature == 1.0:
         return softmax
     return distribution(softmax.logits / tf.cast(temperature, softmax.logits.dtype))
+
+
+def temperature_at(config: SamplingConfig, step: tf.Tensor) -> tf.Tensor | float:
+    """Returns the temperature of a training step, integer []: T + (T_0 - T) exp(-step / decay).
+
+    It is float32 [], or the number T if it does not change.
+    """
+    if not config.temperature_decay_steps:
+        return config.temperature
+    decayed = tf.exp(tf.cast(step, tf.float32) / -config.temperature_decay_steps)
+    return config.temperature + (config.initial_temperature - config.temperature) * decayed
 
 
 def without(softmax: Distribution, ids: tf.Tensor) -> Distribution:

@@ -53,7 +53,10 @@ def mask_tokens(ids: tf.Tensor, padding_mask: tf.Tensor, config: MaskingConfig,
     # The positions, int32 [B, N], of which the first `counts` are filled.
     bits = rng.bits("masking/positions", batch_size, length)
     if config.whole_words:
+        # A word that joins the one before is treated as its continuation: both are one span.
         continues = tf.gather(tf.constant(vocab.continues_word), ids)
+        if config.joined_words:
+            continues |= rng.uniform("masking/spans", batch_size, length) < config.joined_words
         positions, filled = draw_words(candidates, continues, counts, bits, slots)
     elif config.position_draw == "without_replacement":
         positions, filled = draw_distinct(candidates, counts, bits, slots)

@@ -63,7 +63,7 @@ class AdversarialObjective(ElectraObjective):
         if config.sampling != SamplingConfig():
             raise UserError(
                 "objective.name=adversarial needs samples of the generator's own distribution: "
-                "leave sampling.temperature and sampling.disallow_correct as they are.")
+                "leave the settings of sampling as they are.")
 
     def compute(self, model: AdversarialModel, inputs: MaskedBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
@@ -77,7 +77,7 @@ class AdversarialObjective(ElectraObjective):
         generated = score_predictions(logits, masked, training=training)
 
         # Samples int32 [B, N], and R, the discriminator's loss at each of them.
-        sampled = self.sample(generated.softmax, masked, rng)
+        sampled = self.sample(generated.softmax, masked, rng, training=training)
         output = self.discriminate(model, inputs, sampled, rng, training=training)
         reward = tf.nn.sigmoid_cross_entropy_with_logits(
             tf.cast(output.per_example["replaced"], tf.float32), output.per_example["logits"])

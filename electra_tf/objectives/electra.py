@@ -51,7 +51,7 @@ class ElectraObjective(PretrainingObjective):
         # The generator predicts the masked tokens; a sample of each replaces it.
         masked = inputs.masked
         generated = run_generator(model.generator, inputs, rng, training=training)
-        sampled = self.sample(generated.softmax, masked, rng)
+        sampled = self.sample(generated.softmax, masked, rng, training=training)
 
         # The discriminator reads the corrupted text; the losses have separate sums.
         output = self.discriminate(model, inputs, sampled, rng, training=training)

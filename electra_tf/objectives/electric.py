@@ -139,7 +139,7 @@ class ElectricObjective(ElectraObjective):
         rows, length = batch.ids.shape
         index = tf.reshape(masked.positions + length * tf.range(rows)[:, tf.newaxis], [-1])
         selected = Distribution(*(tf.gather(part, index) for part in noise.softmax))
-        sampled = self.sample(selected, masked, rng)
+        sampled = self.sample(selected, masked, rng, training=training)
         corrupted, _ = corrupt(batch.ids, batch.padding_mask, masked, sampled)
 
         # The discriminator tells noise from data by E(x)_t + ln q(x_t) + ln(k / (n - k)). A

@@ -81,7 +81,7 @@ class FixedGeneratorObjective(ElectraObjective):
         masked = inputs.masked
         rows = masked.positions.shape.num_elements()
         softmax = distribution(tf.tile(self._logits[tf.newaxis], [rows, 1]))
-        sampled = self.sample(softmax, masked, rng)
+        sampled = self.sample(softmax, masked, rng, training=training)
         output = self.discriminate(model, inputs, sampled, rng, training=training)
         return output._replace(per_example=output.per_example | generator_fields(masked, sampled))
 
@@ -124,7 +124,7 @@ class FrozenGeneratorObjective(ElectraObjective):
         # L_MLM of the generator is a metric, which the total does not contain.
         masked = inputs.masked
         generated = run_generator(model.generator, inputs, None, training=training)
-        sampled = self.sample(generated.softmax, masked, rng)
+        sampled = self.sample(generated.softmax, masked, rng, training=training)
         output = self.discriminate(model, inputs, sampled, rng, training=training)
         loss = WeightedMean(tf.stop_gradient(tf.reduce_sum(generated.losses)), count(masked.filled))
         return output._replace(

@@ -114,7 +114,7 @@ class ReplaceMlmObjective(PretrainingObjective):
         # As in ELECTRA: predict the masked tokens, and replace each by a sample.
         batch, masked = inputs.original, inputs.masked
         generated = run_generator(model.generator, inputs, rng, training=training)
-        sampled = self.sample(generated.softmax, masked, rng)
+        sampled = self.sample(generated.softmax, masked, rng, training=training)
         corrupted = corrupt(batch.ids, batch.padding_mask, masked, sampled)
 
         # Instead of detecting the samples, the encoder predicts the original tokens.

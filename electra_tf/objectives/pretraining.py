@@ -16,6 +16,7 @@ from electra_tf.modeling.corruption import (
     cross_entropy,
     distribution,
     sample,
+    temperature_at,
     without,
 )
 from electra_tf.modeling.electra import Generator
@@ -111,11 +112,14 @@ class PretrainingObjective(Objective):
         """Returns the number of terms of every loss, float32 []; by default of masked tokens."""
         return dict.fromkeys(self.loss_weights, count(inputs.masked.filled))
 
-    def sample(self, softmax: Distribution, masked: MaskedPositions, rng: Rng) -> tf.Tensor:
+    def sample(self, softmax: Distribution, masked: MaskedPositions, rng: Rng,
+               *, training: bool) -> tf.Tensor:
         """Draws a token from each of B * N distributions, int32 [B, N], without a gradient."""
         # The distributions [B * N, V'] that settings ask for; by default the generator's own.
-        softmax = at_temperature(softmax, self.config.sampling.temperature)
-        if self.config.sampling.disallow_correct:
+        sampling = self.config.sampling
+        softmax = at_temperature(softmax, temperature_at(sampling, rng.step) if training
+                                 else sampling.temperature)
+        if sampling.disallow_correct:
             softmax = without(softmax, tf.reshape(masked.original_ids, [-1]))
 
         # One uniform per slot selects a token.

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from electra_tf.config.corruption import MaskingConfig, SamplingConfig
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.core.errors import UserError
 from electra_tf.modeling import corruption, masking
 from electra_tf.modeling.corruption import corrupt, cross_entropy, distribution, sample
 from electra_tf.modeling.electra import gather_vectors
@@ -182,6 +183,23 @@ def test_whole_words_reach_the_batch():
         assert all(token - 1 in row for token in row[mask] if token % 2 and token - 1 in ids[0])
 
 
+@pytest.mark.parametrize("joined", [0.0, 0.5, 0.75])
+def test_joined_words_are_selected_together_and_as_many_as_without(joined):
+    ids, padding_mask = text(400, 128)
+    config = MaskingConfig(whole_words=True, joined_words=joined)
+    _, masked = mask_tokens(ids, padding_mask, config, KINDS, rng_at())
+    chosen = masking.mark_positions(masked.positions, masked.filled, 128).numpy()
+    assert not chosen[:, [0, 64, 127]].any()  # [CLS] and [SEP].
+    assert chosen.sum() / 400 == pytest.approx(19, abs=0.5)  # round(0.15 * 128).
+    # The next word of a selected one: joined, or in another selected span. Of the last spans, only
+    # short ones fit.
+    first, second = chosen[:, 1:63].ravel(), chosen[:, 2:64].ravel()
+    expected = joined + (1 - joined) * 19 / 125
+    assert expected - 0.07 < second[first].mean() < expected
+    with pytest.raises(UserError, match="joined_words must be 0 without"):
+        MaskingConfig(joined_words=0.5)
+
+
 def logits(rows=7, entries=256, scale=3.0):
     return scale * tf.random.stateless_normal([rows, entries], seed=[1, 2])
 
@@ -266,10 +284,25 @@ def test_the_setting_keeps_right_answers_out_of_the_samples():
     slots = masking.MaskedPositions(
         tf.zeros([2, 3], tf.int32), tf.fill([2, 3], 5), tf.ones([2, 3], tf.bool))
 
-    def drawn(**sampling) -> np.ndarray:
+    def drawn(step=0, training=True, **sampling) -> np.ndarray:
         config = PretrainingConfig(sampling=SamplingConfig(**sampling))
         objective = ElectraObjective(config, ObjectiveContext.placeholder(256))
-        return objective.sample(distribution(x), slots, rng_at()).numpy()
+        return objective.sample(distribution(x), slots, rng_at(step=step),
+                                training=training).numpy()
 
     assert (drawn() == 5).all()
     assert (drawn(disallow_correct=True) != 5).all()
+    # At temperature 100, 50 nats are half a nat: the first steps draw other tokens, later ones and
+    # evaluations do not.
+    falling = {"initial_temperature": 100.0, "temperature_decay_steps": 10}
+    assert (drawn(**falling) != 5).any()
+    assert (drawn(step=100, **falling) == 5).all() and (drawn(training=False, **falling) == 5).all()
+
+
+def test_the_temperature_falls_exponentially():
+    config = SamplingConfig(temperature=1.0, initial_temperature=2.0, temperature_decay_steps=300)
+    steps = np.array([0, 300, 3000])
+    np.testing.assert_allclose(
+        corruption.temperature_at(config, tf.constant(steps)),
+        [2.0, 1.0 + math.exp(-1), 1.0 + math.exp(-10)], rtol=1e-6)
+    assert corruption.temperature_at(SamplingConfig(temperature=0.5), tf.constant(steps)) == 0.5

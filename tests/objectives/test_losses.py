@@ -124,7 +124,7 @@ def test_the_reward_is_the_discriminators_loss_at_the_selected_positions():
     assign_parts(model.variables, golden_files.load("electra_weights"), "golden")
     inputs, sampled = masked_batch()
     made = objective("adversarial")
-    made.sample = lambda *args: sampled
+    made.sample = lambda *args, training: sampled
     output = made.compute(model, inputs, RNG, training=False)
     golden, arrays = golden_files.load("electra_outputs"), golden_files.load("inputs")
     logits, labels = golden["disc_logits"].astype(np.float64), golden["disc_labels"]
