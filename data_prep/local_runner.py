@@ -67,12 +67,8 @@ class LocalRunner:
 
 
 def quiet_tensorflow() -> None:
-    """Disables TensorFlow's log output, Keras 3 and the GPUs; call it before TensorFlow's import.
-
-    TensorFlow imports Keras; Keras 3 would take 25 % of the start-up time and 90 MB.
-    """
-    native_libraries.configure()
-    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+    """Disables TensorFlow's log output and the GPUs; call it before TensorFlow's import."""
+    native_libraries.configure_process()
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 
 

@@ -70,7 +70,7 @@ def run(main: Callable[..., None], define: Callable[[], None] = lambda: None, *,
     faulthandler.enable()
     # At Python's 700 a seventh of the time to import TensorFlow and trace a step is collecting.
     gc.set_threshold(50_000)
-    native_libraries.configure()
+    native_libraries.configure_process()
     logging.use_absl_handler()
     logging.set_verbosity(logging.WARNING)
 

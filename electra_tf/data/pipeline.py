@@ -37,6 +37,8 @@ def training_batches(records: Records, *, pad_id: int, seed: int, buffer_example
     buffers = shuffle_buffers(
         sizes, seed=seed, buffer_examples=buffer_examples,
         start=first_step * global_batch_size, stop=last_step * global_batch_size)
+    options = without_autotuning()
+    options.experimental_warm_start = True  # The first buffer is read while the step is traced.
     return (
         _examples(records.paths("train"), sizes, buffers)
         .batch(global_batch_size, drop_remainder=True)
@@ -44,7 +46,7 @@ def training_batches(records: Records, *, pad_id: int, seed: int, buffer_example
         .map(lambda examples: parse_examples(examples, records, pad_id),
              num_parallel_calls=tf.data.AUTOTUNE)
         .prefetch(_BATCHES_AHEAD)
-        .with_options(without_autotuning())
+        .with_options(options)
     )
 
 

@@ -4,13 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
-from sklearn.metrics import (
-    accuracy_score,
-    precision_recall_curve,
-    precision_score,
-    recall_score,
-    roc_auc_score,
-)
 
 from electra_tf.data.example import Batch
 from electra_tf.modeling import specs
@@ -137,10 +130,12 @@ def detection_scores(replaced: np.ndarray, logits: np.ndarray) -> dict[str, floa
     replaced. The area under the ROC curve is NaN if only one class occurs. `_recall_at_p90` is the
     highest recall of a threshold with a precision of 0.9 or more; 0 without such a threshold.
     """
+    from sklearn import metrics  # Takes a second to import, which the first step need not wait for.
+
     # At every threshold; the last point has precision 1 and recall 0, so the maximum exists.
-    precision, recall, _ = precision_recall_curve(replaced, logits)
+    precision, recall, _ = metrics.precision_recall_curve(replaced, logits)
     return {
-        "discriminator_accuracy": float(accuracy_score(replaced, logits > 0.0)),
+        "discriminator_accuracy": float(metrics.accuracy_score(replaced, logits > 0.0)),
         **ranking_scores(replaced, logits, "discriminator"),
         "discriminator_recall_at_p90": (
             float(recall[precision >= 0.9].max()) if replaced.any() else np.nan),
@@ -150,10 +145,12 @@ def detection_scores(replaced: np.ndarray, logits: np.ndarray) -> dict[str, floa
 
 def ranking_scores(replaced: np.ndarray, logits: np.ndarray, name: str) -> dict[str, float]:
     """Returns `name`_precision, _recall and _auc; arguments as for `detection_scores`."""
+    from sklearn import metrics
+
     flagged = logits > 0.0
     both = replaced.any() and not replaced.all()
     return {
-        f"{name}_precision": float(precision_score(replaced, flagged, zero_division=0.0)),
-        f"{name}_recall": float(recall_score(replaced, flagged, zero_division=0.0)),
-        f"{name}_auc": float(roc_auc_score(replaced, logits)) if both else np.nan,
+        f"{name}_precision": float(metrics.precision_score(replaced, flagged, zero_division=0.0)),
+        f"{name}_recall": float(metrics.recall_score(replaced, flagged, zero_division=0.0)),
+        f"{name}_auc": float(metrics.roc_auc_score(replaced, logits)) if both else np.nan,
     }
