@@ -99,3 +99,13 @@ def test_modules_that_need_no_tensorflow_do_not_import_it():
         "    heavy = {'tensorflow', 'tf_keras', 'matplotlib', 'apache_beam'} & set(sys.modules)\n"
         "    assert not heavy, (name, heavy)\n")
     python_process.run("-c", program)
+
+
+def test_pre_training_imports_neither_keras_3_nor_what_only_evaluations_and_curves_need():
+    python_process.run("-c", (
+        "import sys\n"
+        "from electra_tf.core import native_libraries\n"
+        "native_libraries.configure_process()\n"
+        "import electra_tf.pretraining.evaluation, electra_tf.pretraining.loop\n"
+        "heavy = {'keras', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"))
