@@ -23,11 +23,11 @@ Weights = Mapping[str, np.ndarray]
 
 ENCODER = f"{parameter_shapes.ENCODER}/"
 GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # Key of the object graph of a TensorFlow 2 checkpoint.
-SLOTS = ("/adam_m", "/adam_v")
+SLOTS = ("/adam_m", "/adam_v", "/muon_m")
 
 
 def read_checkpoint(model_dir: Path) -> tuple[Weights, int]:
-    """Returns the weights, without Adam's slots, and the step of `checkpoint_in_use`."""
+    """Returns the weights, without the optimizer's slots, and the step of `checkpoint_in_use`."""
     # The object graph has every variable's name and the key of its value.
     with open_reader(checkpoint_in_use(model_dir)) as reader:
         keys = {value.full_name: value.checkpoint_key

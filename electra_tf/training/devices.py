@@ -1,6 +1,7 @@
 """The devices of a strategy: their kind, precision and compiler, and what is created on them."""
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from electra_tf.core.machine import cpu_multiplies_bfloat16
 from electra_tf.modeling.initialization import initialize
 from electra_tf.objectives.objective import Means, Objective
 from electra_tf.training.adam import Adam, Lamb
+from electra_tf.training.muon import Muon
 from electra_tf.training.schedule import Schedule
 from electra_tf.training.step import LossScale, Settings, TrainState, TrainStep
 
@@ -127,10 +129,13 @@ def build_state(config: Settings, model: tf_keras.Model, strategy: tf.distribute
                 rate_factors: Sequence[float] | None = None) -> TrainState:
     """Creates the state of training at step 0; `rate_factors` are those of `Adam`."""
     with strategy.scope():
-        optimizer = Lamb if config.optimizer.name == "lamb" else Adam
-        return TrainState(model, optimizer(config.optimizer, model.trainable_variables,
-                                           rate_factors),
-                          LossScale(enabled=config.training.precision is Precision.FLOAT16))
+        matmul_type = (tf.bfloat16 if config.training.precision is Precision.BFLOAT16
+                       else tf.float32)
+        optimizer = {"adam": Adam, "lamb": Lamb,
+                     "muon": functools.partial(Muon, matmul_type=matmul_type)}
+        return TrainState(model, optimizer[config.optimizer.name](
+            config.optimizer, model.trainable_variables, rate_factors),
+            LossScale(enabled=config.training.precision is Precision.FLOAT16))
 
 
 def build_step(config: Settings, objective: Objective, state: TrainState,

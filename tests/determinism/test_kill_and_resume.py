@@ -105,6 +105,16 @@ def test_a_run_killed_at_random_moments_ends_as_one_left_alone_without_leftovers
 
 
 @pytest.mark.slow
+def test_muon_resumes_as_if_never_stopped(records, tmp_path):
+    flags = (*FLAGS, "--set=optimizer.name=muon")
+    assert interrupted(records, tmp_path / "stopped", signal.SIGTERM, 0.0, *flags)[0] == 143
+    assert 20 <= step_of(tmp_path / "stopped") < STEPS
+    finished = processes.train(records, tmp_path / "stopped", *flags)
+    alone = processes.train(records, tmp_path / "alone", *flags)
+    named_arrays.assert_close(state(finished), state(alone))
+
+
+@pytest.mark.slow
 def test_a_restart_of_two_stages_removes_both_before_the_first(records, tmp_path):
     flags = ("--set=objective.name=two_stage", "--num_train_steps=400", *FLAGS[2:])
     model_dir = tmp_path / "run"

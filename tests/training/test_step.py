@@ -76,6 +76,17 @@ def test_replicas_parts_micro_batches_and_recomputing_change_nothing(records, ba
     assert_same(train(records, **changes), baseline)
 
 
+@pytest.mark.parametrize(("architecture", "changes"), [
+    ("electra", REPLICAS | split(1, 2)), ("modernbert", split(2, 1))])
+def test_replicas_and_micro_batches_change_nothing_with_muon(records, architecture, changes):
+    muon = {"optimizer__name": "muon", "optimizer__muon_networks": "both",
+            "model__architecture": architecture, "model__attention_window": 4}
+    alone = train(records, **muon)
+    # Five steps of Newton and Schulz multiply small singular values, and rounding, by 485.
+    named_arrays.assert_close(train(records, **muon, **changes)[1], alone[1], atol=2e-3)
+    assert alone[0][-1]["loss"] < alone[0][0]["loss"]
+
+
 @pytest.mark.slow
 def test_float16_finds_a_scale_at_which_gradients_are_finite(records, baseline):
     history, _ = train(records, steps=10, training__precision="float16")

@@ -26,8 +26,10 @@ def traced(records, **changes):
     return run, state, *export.trace(run.config, run.objective, state, run.strategy)
 
 
-def test_the_module_computes_what_the_trainer_computes(records):
-    run, state, function, module = traced(records)
+@pytest.mark.parametrize("changes", [
+    {}, {"optimizer__name": "muon", "optimizer__muon_interval": 2}], ids=["adam", "muon"])
+def test_the_module_computes_what_the_trainer_computes(records, changes):
+    run, state, function, module = traced(records, **changes)
     # Arguments are the batch and the captured variables; results the losses and new values.
     variables = {id(variable.handle): variable for variable in state.variables}
     state_variables = [variables[id(handle)] for handle in function.captured_inputs]
