@@ -34,6 +34,9 @@ MAX_RESULT_BYTES = 64 * MIB  # A trial of ten epochs takes 5 KB.
 METRICS_FILE = "metrics.jsonl"
 TRACKERS_FILE = "trackers.json"
 FINISHED = "finished_at"  # Fact of a run that was extended: its earlier numbers of steps, in order.
+STABLE = "stable_until"
+"""Fact of a run whose `DECAY` was 0 up to this number of steps, the last in `FINISHED` then."""
+DECAY = "optimizer.decay_fraction"
 FIRST_STAGE = "the generator of stage 1"
 """Beginning of `initial` in the settings of the second of two stages."""
 STEPS = "training.num_train_steps"
@@ -59,6 +62,7 @@ class _Facts(Normalization):
     lower_case: bool = dataclasses.field()  # Without the defaults of `Normalization`.
     strip_accents: bool = dataclasses.field()
     finished_at: tuple[int, ...] = ()
+    stable_until: int = 0
 
 
 def generator_fact(model: ModelConfig) -> dict[str, int]:
@@ -125,6 +129,8 @@ def open_run_dir(model_dir: Path, identity: RunConfig, *, defaults: Any = None,
     new_values = {name: identity[name] for name in replaced}
     if identity.get(FINISHED, [])[len(saved.get(FINISHED, [])):] == [saved.get(STEPS)]:
         new_values |= {name: identity[name] for name in (STEPS, FINISHED)}
+        if identity.get(STABLE) == saved.get(STEPS):  # Its decay begins in the extension.
+            new_values |= {name: identity[name] for name in (DECAY, STABLE)}
     unnamed = ["initial"] if identity.get("initial", "") is None else []
     accepted = {name: identity[name] for name in (*ignored, *unnamed)}
     refuse_differences(model_dir, saved | accepted | new_values, identity)

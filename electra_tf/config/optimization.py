@@ -40,6 +40,10 @@ class OptimizerConfig(Section, prefix="optimizer."):
         10,000.""")
     decay_power: Factor = setting(1.0, """Exponent of the polynomial decay of the learning rate to
         zero. 1 is linear.""")
+    decay_fraction: Annotated[float, Interval(ge=0, le=1)] = setting(1.0, """Last fraction of the
+        run in which the learning rate decays. Before, it is constant after the warm-up. 0 keeps it
+        constant to the end: an extension (a larger --num_train_steps) then continues at that rate
+        without a warm-up, and may set another fraction, which decays at its end.""")
     beta_1: Probability = setting(0.9, "Decay rate of the first moments.")
     beta_2: Probability = setting(0.999, "Decay rate of the second moments.")
     epsilon: Factor = setting(1e-6, "Constant added to the square root of the second moments.")

@@ -32,8 +32,8 @@ class TrainingConfig(Section, prefix="training."):
     """Length of the run, batch, seed and precision."""
 
     num_train_steps: Annotated[PositiveCount, TRAINING] = setting(
-        1_000_000, """Steps of the whole run, after which the learning rate is zero. A larger number
-        extends a finished run.""")
+        1_000_000, """Steps of the whole run, after which the learning rate is zero unless
+        optimizer.decay_fraction is. A larger number extends a finished run.""")
     train_batch_size: Annotated[BatchSize, TRAINING] = setting(
         128, "Examples per step (global batch), summed over all replicas and micro-batches.")
     seed: Annotated[Count, TRAINING] = setting(1, """Seed of initial weights, order of examples,

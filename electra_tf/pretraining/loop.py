@@ -142,7 +142,7 @@ def train(run: Run) -> None:
             first_step=events.first_step, last_step=num_steps, input_context=input_context))
         train_steps = compile_steps(
             strategy, build_step(config, run.objective, state, strategy, num_steps,
-                                 run.finished_at),
+                                 run.finished_at, run.stable_until),
             batches, in_loops=events.steps_per_loop > 1)
         evaluator = Evaluator(run, state.model) if run.examples("eval") else None
         agreement = Agreement(strategy)

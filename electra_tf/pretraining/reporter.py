@@ -87,7 +87,8 @@ class Reporter:
                  + ("" if first_step < training.num_train_steps else ": this run is finished"))
         if run.finished_at:
             self.log("extended at step " + ", ".join(f"{step:,}" for step in run.finished_at)
-                     + ": the learning rate warms up again to its peak and decays")
+                     + (": the learning rate continues" if run.extends_stable else
+                        ": the learning rate warms up again to its peak and decays"))
 
     def log(self, text: str) -> None:
         """Prints a line at once."""

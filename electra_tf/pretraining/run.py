@@ -9,7 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.checkpoints import checkpoint_files, run_directory
-from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, STEPS
+from electra_tf.checkpoints.run_directory import CHECKPOINTS, DECAY, FINISHED, STABLE, STEPS
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -57,6 +57,8 @@ class Run:
     added_rows: Sequence[str] = ()
     """Rows that `init_from.fit` added to the initial networks, as text."""
     finished_at: Sequence[int] = ()  # Earlier numbers of steps, if the run was extended.
+    stable_until: int = 0
+    """The last of them that an `optimizer.decay_fraction` of 0 ended, if it is another now."""
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -67,10 +69,17 @@ class Run:
     def identity(self) -> dict[str, Any]:
         """Facts that affect the run's result, as `run_directory` stores them."""
         extended = {FINISHED: list(self.finished_at)} if self.finished_at else {}
+        extended |= {STABLE: self.stable_until} if self.stable_until else {}
         generator = run_directory.generator_fact(self.config.model)
         return run_directory.identity(self.config, self.text.to_dict() | generator | extended | {
             "dataset": self.records.fingerprint,
             "initial": None if self.initial is None else self.initial.source})
+
+    @property
+    def extends_stable(self) -> bool:
+        """True if the last extension continues at a constant learning rate."""
+        stable = self.config.optimizer.decay_fraction == 0.0
+        return stable or self.stable_until in self.finished_at[-1:]
 
     @property
     def length(self) -> int:
@@ -128,7 +137,8 @@ def prepare_run(config: PretrainingConfig, data_dir: str | Path, model_dir: Path
         initial, added_rows = init_from.fit(
             initial, text, config.model.max_position_embeddings, str(records))
     steps = config.training.num_train_steps
-    finished_at = [] if restart else _finished_at(model_dir, steps)
+    finished_at, stable_until = ([], 0) if restart else _finished_at(
+        model_dir, steps, config.optimizer.decay_fraction)
 
     # The devices, before TensorFlow's first op, as threads and workers can be set only before it.
     manifest.verify_shards(data_dir, built, config.runtime.verify_checksums)
@@ -159,18 +169,19 @@ def prepare_run(config: PretrainingConfig, data_dir: str | Path, model_dir: Path
         batch=config.training.train_batch_size)
     return Run(config=config, records=records, model_dir=model_dir, text=text,
                strategy=strategy, objective=objective, initial=initial, added_rows=added_rows,
-               finished_at=finished_at)
+               finished_at=finished_at, stable_until=stable_until)
 
 
-def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
-    """Returns the earlier numbers of steps of a run that was extended, or is by `num_steps`."""
+def _finished_at(model_dir: Path, num_steps: int, decay_fraction: float) -> tuple[list[int], int]:
+    """Returns `Run.finished_at` and `stable_until` of a run that was extended, or is now."""
     if not run_directory.has_run(model_dir):
-        return []
+        return [], 0
     # The saved steps and the ends of earlier extensions; fewer steps are refused elsewhere.
     saved = run_directory.read_identity(model_dir, PretrainingConfig())
     earlier, steps = list(saved.get(FINISHED, [])), saved.get(STEPS, num_steps)
+    stable_until = saved.get(STABLE, 0)
     if num_steps <= steps:
-        return earlier
+        return earlier, stable_until
 
     # An extension, if the run is finished.
     newest = max(checkpoint_files.sealed_steps(model_dir / CHECKPOINTS), default=0)
@@ -178,7 +189,7 @@ def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
         raise UserError(f"{STEPS}={num_steps} would extend the run in {model_dir}, which is at "
                         f"step {newest:,} of {steps:,}. Only a finished run can be extended: "
                         f"finish it with {STEPS}={steps}, then repeat this command.")
-    return [*earlier, steps]
+    return [*earlier, steps], (steps if saved[DECAY] == 0.0 < decay_fraction else stable_until)
 
 
 def vocab_info(vocabulary: Vocabulary) -> VocabInfo:

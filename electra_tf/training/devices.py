@@ -140,8 +140,8 @@ def build_state(config: Settings, model: tf_keras.Model, strategy: tf.distribute
 
 def build_step(config: Settings, objective: Objective, state: TrainState,
                strategy: tf.distribute.Strategy, num_steps: int,
-               finished_at: Sequence[int] = ()) -> TrainStep:
-    """Creates the step of a run of `num_steps`; `finished_at` is that of `Schedule.of`."""
+               finished_at: Sequence[int] = (), stable_until: int = 0) -> TrainStep:
+    """Creates the step of a run of `num_steps`; other steps are those of `Schedule.of`."""
     return TrainStep(config=config, objective=objective, state=state,
-                     schedule=Schedule.of(config.optimizer, num_steps, finished_at),
+                     schedule=Schedule.of(config.optimizer, num_steps, finished_at, stable_until),
                      compile_with_xla=use_xla(config.runtime.xla, strategy))

@@ -60,6 +60,29 @@ def test_an_extension_that_was_killed_ends_with_the_same_weights(directory, caps
         call(directory, "first", "--num_train_steps=4")
 
 
+def test_a_run_at_a_constant_rate_is_extended_and_decayed_at_its_end(directory, capsys):
+    def extend(steps, fraction, *flags):
+        call(directory, "stable", *flags, f"--num_train_steps={steps}", "--log_every_steps=1",
+             f"--set=optimizer.decay_fraction={fraction}")
+
+    extend(2, 0, *ONE_LAYER)
+    extend(3, 0)
+    assert "extended at step 2: the learning rate continues\n" in capsys.readouterr().out
+    extend(6, 0.5)
+    assert "extended at step 2, 3: the learning rate continues\n" in capsys.readouterr().out
+    saved = json.loads((directory / "stable" / "settings.json").read_text())
+    assert saved["stable_until"] == 3 and saved["optimizer.decay_fraction"] == 0.5
+    assert list(rates(directory / "stable").values()) == pytest.approx(
+        [3e-3 * factor for factor in (0, 1 / 2, 1, 1, 2 / 3, 1 / 3)])
+    expected = state(directory / "stable")
+    checkpoint_files.remove(directory / "stable" / "checkpoints", [6])
+    (directory / "stable" / "checkpoints" / "checkpoint").unlink()
+    call(directory, "stable")
+    named_arrays.assert_close(state(directory / "stable"), expected)
+    with pytest.raises(UserError, match="decay_fraction: 0.5 in the run, 0.25 now"):
+        extend(8, 0.25)
+
+
 def test_only_a_finished_run_with_equal_settings_is_extended(directory):
     with pytest.raises(UserError, match="optimizer.learning_rate: 0.003 in the run, 0.0001 now"):
         call(directory, "first", "--num_train_steps=6", "--learning_rate=1e-4")

@@ -1,5 +1,7 @@
 """Learning rates equal the reference's, step by step and layer by layer."""
 
+import dataclasses
+
 import numpy as np
 
 from electra_tf.config.finetuning import FinetuningOptimizerConfig
@@ -14,6 +16,9 @@ CASES = {
     "no_warmup": Schedule(peak=1e-3, decay_steps=10, warmup_steps=0),
     "both_warmups_fractional": Schedule(peak=2e-3, decay_steps=25, warmup_steps=12.5),
 }
+
+
+CONSTANT = [0.0, 0.25, 0.5, 0.75, *[1.0] * 20]
 
 
 def test_rates_equal_the_reference_and_stay_zero_at_the_end():
@@ -44,6 +49,28 @@ def test_an_extension_has_a_schedule_of_its_own_with_a_short_warm_up():
                 33: 1 - 3 / 30, 59: 1 / 30, 60: 0.0}
     for step, rate in expected.items():
         np.testing.assert_allclose(float(extended(step)), rate, rtol=1e-5, atol=1e-7)
+
+
+def test_a_stable_rate_decays_at_the_end_and_continues_in_extensions():
+    config = OptimizerConfig(learning_rate=1.0, warmup_steps=4, decay_fraction=0.25)
+    stable = dataclasses.replace(config, decay_fraction=0.0)
+    schedules = {
+        # 20 steps, the last 5 of which decay; the same with power 2.
+        Schedule.of(config, 20): [*CONSTANT[:15], 1.0, 0.8, 0.6, 0.4, 0.2, 0.0],
+        Schedule.of(dataclasses.replace(config, decay_power=2.0), 20): [
+            *CONSTANT[:15], 1.0, 0.64, 0.36, 0.16, 0.04, 0.0],
+        # Without a decay, also in extensions after 10 and 16 steps.
+        Schedule.of(stable, 20): CONSTANT[:21],
+        Schedule.of(stable, 20, [10, 16]): CONSTANT[:21],
+        # Stable up to 10 and 18 steps; a quarter of 20 would have begun before the extension.
+        Schedule.of(config, 20, [10, 18], 18): [*CONSTANT[:18], 1.0, 0.5, 0.0],
+        Schedule.of(config, 24, [10], 10): [*CONSTANT[:18], *(1 - np.arange(7) / 6)],
+        # An extension of 8 steps after a decay warms up for a tenth of them, and decays in two.
+        Schedule.of(config, 28, [10, 20], 10): [
+            *CONSTANT[:15], 1.0, 0.8, 0.6, 0.4, 0.2, 0.0, *[1.0] * 6, 0.5, 0.0]}
+    for schedule, expected in schedules.items():
+        np.testing.assert_allclose([float(schedule(step)) for step in range(len(expected))],
+                                   expected, rtol=1e-6, atol=1e-7)
 
 
 PATHS = ["head/dense/kernel", "electra/encoder/layer_2/output/dense/kernel",
