@@ -14,7 +14,7 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from electra_tf.checkpoints import checkpoint_files
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, checkpoint_of_results
-from electra_tf.core.errors import UserError, tensorflow_reason
+from electra_tf.core.errors import UserError, note_once, tensorflow_reason
 from electra_tf.core.storage import Path
 from electra_tf.modeling import parameter_shapes
 from electra_tf.modeling.parameter_shapes import Shapes
@@ -24,15 +24,25 @@ Weights = Mapping[str, np.ndarray]
 ENCODER = f"{parameter_shapes.ENCODER}/"
 GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # Key of the object graph of a TensorFlow 2 checkpoint.
 SLOTS = ("/adam_m", "/adam_v", "/muon_m")
+AVERAGE = "/average"
+"""Last parts of the names of the optimizer's slots, and of an average of weights."""
 
 
 def read_checkpoint(model_dir: Path) -> tuple[Weights, int]:
-    """Returns the weights, without the optimizer's slots, and the step of `checkpoint_in_use`."""
+    """Returns the weights, without the optimizer's slots, and the step of `checkpoint_in_use`.
+
+    Weights of which the checkpoint has an average are the averages, and a line says so.
+    """
     # The object graph has every variable's name and the key of its value.
     with open_reader(checkpoint_in_use(model_dir)) as reader:
         keys = {value.full_name: value.checkpoint_key
                 for node in object_graph(reader) for value in node.attributes}
-        weights = {name: reader.get_tensor(key) for name, key in keys.items()
+        averages = {name.removesuffix(AVERAGE): keys.pop(name)
+                    for name in list(keys) if name.endswith(AVERAGE)}
+        if averages:
+            note_once(f"{model_dir}: the weights are their averages over training steps, as "
+                      "optimizer.average_decay was set")
+        weights = {name: reader.get_tensor(key) for name, key in (keys | averages).items()
                    if "/" in name and not name.endswith(SLOTS)}
         return weights, int(reader.get_tensor(keys["step"]))
 

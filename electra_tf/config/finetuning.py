@@ -104,6 +104,11 @@ class FinetuningOptimizerConfig(OptimizerConfig):
     layerwise_decay_skips_one: bool = setting(False, """Apply the decay twice instead of once to the
         top layer, as Google's code does.""")
 
+    def __post_init__(self):
+        super().__post_init__()
+        require(self.average_decay == 0.0, "optimizer.average_decay", "0 in fine-tuning",
+                self.average_decay)
+
     def warmup(self, num_train_steps: int) -> float:
         """Returns the number of warm-up steps, by default a tenth of the run without rounding."""
         return self.warmup_steps if self.warmup_steps >= 0 else num_train_steps * 0.1

@@ -54,6 +54,10 @@ class OptimizerConfig(Section, prefix="optimizer."):
         Biases and layer norms do not decay.""")
     clip_norm: Annotated[float, Interval(gt=0)] = setting(1.0, """Maximum global norm of the
         gradients, after their sum over replicas.""")
+    average_decay: Probability = setting(0.0, """Decay per step of a moving average of the weights,
+        such as 0.999, updated after every 10th step. 0 keeps no average. Evaluations, fine-tuning,
+        exports and conversions use the averages of a run that has them, and print a line about
+        it.""")
 
     def warmup(self, num_train_steps: int) -> float:
         """Returns the number of warm-up steps of a run of `num_train_steps`."""

@@ -156,7 +156,8 @@ def train(run: Run) -> None:
             # A run that was interrupted may have evaluated this step; only the chief's log knows.
             if evaluator is not None and events.is_due("evaluation", step) and not agreement.any(
                     [reporter.has_evaluation(step)])[0]:
-                scores = evaluator.evaluate(keep_evaluating)
+                with state.averaged():
+                    scores = evaluator.evaluate(keep_evaluating)
                 if scores is None:
                     received = agreement.received_signal(stop)
                 else:
@@ -177,7 +178,8 @@ def train(run: Run) -> None:
             if received:
                 break
             if events.is_due("samples", step) and evaluator is not None:
-                reporter.on_samples(evaluator.samples(SHOWN_SAMPLES))
+                with state.averaged():
+                    reporter.on_samples(evaluator.samples(SHOWN_SAMPLES))
             if events.is_due("checkpoint", step):
                 manager.save(step)
                 reporter.on_checkpoint(step)
@@ -243,7 +245,8 @@ def restore(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
     state = build_state(config, model, run.strategy)
     with run.strategy.scope():
         checkpoint = tf.train.Checkpoint(
-            model=model, optimizer=state.optimizer, loss_scale=state.loss_scale, step=state.step)
+            model=model, optimizer=state.optimizer, loss_scale=state.loss_scale, step=state.step,
+            **({} if state.average is None else {"average": state.average}))
         manager = CheckpointManager(
             checkpoint, run.model_dir / CHECKPOINTS, keep=config.runtime.keep_checkpoint_max,
             is_chief=is_chief(run.strategy))

@@ -15,6 +15,7 @@ from electra_tf.core.machine import cpu_multiplies_bfloat16
 from electra_tf.modeling.initialization import initialize
 from electra_tf.objectives.objective import Means, Objective
 from electra_tf.training.adam import Adam, Lamb
+from electra_tf.training.averaging import WeightAverage
 from electra_tf.training.muon import Muon
 from electra_tf.training.schedule import Schedule
 from electra_tf.training.step import LossScale, Settings, TrainState, TrainStep
@@ -133,9 +134,11 @@ def build_state(config: Settings, model: tf_keras.Model, strategy: tf.distribute
                        else tf.float32)
         optimizer = {"adam": Adam, "lamb": Lamb,
                      "muon": functools.partial(Muon, matmul_type=matmul_type)}
-        return TrainState(model, optimizer[config.optimizer.name](
-            config.optimizer, model.trainable_variables, rate_factors),
-            LossScale(enabled=config.training.precision is Precision.FLOAT16))
+        decay, variables = config.optimizer.average_decay, model.trainable_variables
+        return TrainState(
+            model, optimizer[config.optimizer.name](config.optimizer, variables, rate_factors),
+            LossScale(enabled=config.training.precision is Precision.FLOAT16),
+            WeightAverage(decay, variables) if decay else None)
 
 
 def build_step(config: Settings, objective: Objective, state: TrainState,

@@ -3,6 +3,7 @@
 `TrainStep.__call__` is the whole step, in pre-training and in fine-tuning.
 """
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -15,6 +16,7 @@ from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.modeling.rng import Rng
 from electra_tf.objectives.objective import Means, Objective, WeightedMean
 from electra_tf.training.adam import Adam, clip_factor_and_norm
+from electra_tf.training.averaging import WeightAverage
 from electra_tf.training.schedule import Schedule
 
 SUM = tf.distribute.ReduceOp.SUM
@@ -101,6 +103,8 @@ class TrainStep:
         finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
         rate = self.schedule(step)
         state.optimizer.apply(gradients, rate, step=step, clip_factor=clip_factor, finite=finite)
+        if state.average is not None:
+            state.average.update(step, finite)
         state.loss_scale.update(finite)
         state.step.assign_add(1)
         return {
@@ -140,14 +144,20 @@ class LossScale(tf.Module):
 
 
 class TrainState(tf.Module):
-    """The state in a checkpoint: weights, optimizer slots, loss scale and step."""
+    """The state in a checkpoint: weights, their average, optimizer slots, loss scale and step."""
 
-    def __init__(self, model: tf_keras.Model, optimizer: Adam, loss_scale: LossScale):
+    def __init__(self, model: tf_keras.Model, optimizer: Adam, loss_scale: LossScale,
+                 average: WeightAverage | None = None):
         super().__init__(name="train_state")
         self.model = model
         self.optimizer = optimizer
         self.loss_scale = loss_scale
+        self.average = average
         self.step = _scalar(0, "step", tf.int64)
+
+    def averaged(self) -> contextlib.AbstractContextManager[None]:
+        """Returns a context in which the model has its averaged weights, if there are any."""
+        return contextlib.nullcontext() if self.average is None else self.average.in_use()
 
 
 def _scalar(value: float, name: str, dtype: tf.DType) -> tf.Variable:

@@ -105,8 +105,8 @@ def test_a_run_killed_at_random_moments_ends_as_one_left_alone_without_leftovers
 
 
 @pytest.mark.slow
-def test_muon_resumes_as_if_never_stopped(records, tmp_path):
-    flags = (*FLAGS, "--set=optimizer.name=muon")
+def test_muon_and_averages_resume_as_if_never_stopped(records, tmp_path):
+    flags = (*FLAGS, "--set=optimizer.name=muon", "--set=optimizer.average_decay=0.99")
     assert interrupted(records, tmp_path / "stopped", signal.SIGTERM, 0.0, *flags)[0] == 143
     assert 20 <= step_of(tmp_path / "stopped") < STEPS
     finished = processes.train(records, tmp_path / "stopped", *flags)

@@ -72,7 +72,8 @@ RUNTIME = RuntimeConfig(log_every_steps=4, save_checkpoints_steps=6, sample_ever
 def train(monkeypatch, tmp_path):
     """Returns a function that trains with `Parts` in place of all that computes and writes."""
     def run(parts, runtime=RUNTIME, held_out=True, steps_per_loop=1):
-        state = SimpleNamespace(step=tf.constant(parts.step), model=None)
+        state = SimpleNamespace(step=tf.constant(parts.step), model=None,
+                                averaged=contextlib.nullcontext)
         for name, part in {
                 "_directory_of_reports": lambda run: contextlib.nullcontext(
                     (tmp_path, io.StringIO())),
