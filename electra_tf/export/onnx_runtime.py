@@ -91,7 +91,7 @@ class OnnxModel:
         }), strict=True))
 
     def answer(self, *columns: Sequence[str]) -> dict[str, np.ndarray]:
-        """Returns answers to one or two columns of B texts; docs/how_to/export.md lists them."""
+        """Returns answers to one or two columns of B texts: the outputs of a SavedModel."""
         if len(columns) != len(self.config["text_columns"]) or any(
                 isinstance(texts, str) for texts in columns):
             raise UserError(f"give {len(self.config['text_columns'])} list(s) of texts. Received: "
