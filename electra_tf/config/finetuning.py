@@ -104,7 +104,7 @@ class FinetuningOptimizerConfig(OptimizerConfig):
     layerwise_decay_skips_one: bool = setting(False, """Apply the decay twice instead of once to the
         top layer, as Google's code does.""")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         require(self.average_decay == 0.0, "optimizer.average_decay", "0 in fine-tuning",
                 self.average_decay)

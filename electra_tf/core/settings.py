@@ -69,7 +69,7 @@ class Section:
     def __init_subclass__(cls, *, prefix: str = ""):
         cls.PREFIX = prefix or cls.PREFIX
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, setting in settings_of(type(self)).items():
             setting.check(getattr(self, name))
 
