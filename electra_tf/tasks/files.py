@@ -339,6 +339,22 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
                  f"{names}{(', ...' if len(unknown) > 8 else '')}{ranking}")
 
 
+def notes_on_copies(train: Sequence[TextExample | TaggedExample],
+                    dev: Sequence[TextExample | TaggedExample]) -> list[str]:
+    """Returns notes on equal texts with different labels, and on texts of dev that train has."""
+    labels = collections.defaultdict(set)
+    for example in (*train, *dev):
+        labels[example.texts].add(labels_of(example))
+    differing = [texts for texts, found in labels.items()
+                 if len(found) > 1 and any(map(str.strip, texts))]
+    notes = [f"{len(differing):,} texts occur with different labels, such as "
+             f"{shown(' '.join(differing[0]))}"] if differing else []
+    trained = {example.texts for example in train}
+    copies = sum(example.texts in trained for example in dev)
+    return notes + [f"{copies:,} of {len(dev):,} examples of dev have texts that are also trained, "
+                    "so the scores may be too high"] * bool(copies)
+
+
 def labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
     """Returns the label of a text, or the tags of a sentence; none if they are unknown."""
     if isinstance(example, TaggedExample):

@@ -370,10 +370,20 @@ def test_empty_texts_are_not_trained_but_predicted(tmp_path, task, labels):
         registry.load(task, None, Files(train=[blank], dev=[path]))
 
 
+def test_notes_on_copies_with_other_labels_and_in_dev(tmp_path):
+    train = write(tmp_path / "a.csv", "text,label\nx,a\ny,b\nx,b\nx,a\n")
+    dev = write(tmp_path / "b.csv", "text,label\ny,b\nz,a\n")
+    task = registry.load("classification", None, Files(train=[train], dev=[dev]))
+    assert [note for note in task.notes if "text" in note] == [
+        "1 texts occur with different labels, such as 'x'",
+        "1 of 2 examples of dev have texts that are also trained, so the scores may be too high"]
+    assert not registry.load("classification", None, Files(train=[dev])).notes[1:]
+
+
 def test_pairs_with_one_empty_text_are_trained_with_a_note(tmp_path):
     path = write(tmp_path / "a.csv", "title,body,label\na,,x\n,b,y\n,,x\nc,d,y\n")
     task = registry.load("classification", None, Files(
         train=[path], dev=[path], text_columns=("title", "body")))
     assert [example.texts for example in task.train] == [("a", ""), ("", "b"), ("c", "d")]
-    assert {re.search("[12] of 4 rows have (one|an) empty", note)[0] for note in task.notes} == {
+    assert {*re.findall("[12] of 4 rows have (?:one|an) empty", str(task.notes))} == {
         "2 of 4 rows have one empty", "1 of 4 rows have an empty"}

@@ -262,6 +262,7 @@ class TaskKind(abc.ABC):
                                     (user_files.dev or user_files.train, dev)):
                 files.check_labels(", ".join(map(str, paths)), examples, spec.labels, notes)
             notes += notes_on(files.label_set([*train, *dev]))
+            notes += files.notes_on_copies(train, dev)
         test = {"test": self.read(user_files.test, spec, labelled=False,
                                   notes=notes)} if user_files.test else {}
         return Task(spec=spec, train=train, dev={"dev": dev} if dev else {}, test=test,
