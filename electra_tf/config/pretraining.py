@@ -129,12 +129,10 @@ def _short_recipe(model: ModelConfig) -> dict[str, Any]:
     (docs/explanation/short_runs.md).
     """
     return {
-        # ModernBERT's attention has no biases, and no table of positions.
-        "initialization.scheme": "normal" if model.is_modern else "adjacent",
+        "initialization.scheme": "adjacent",
         # At least two previous-token and next-token heads remain.
         "initialization.duplicate_token_heads": (
-            2 if model.num_heads >= 4 and model.duplicate_token_heads_fit
-            and not model.is_modern else 0),
+            2 if model.num_heads >= 4 and model.duplicate_token_heads_fit else 0),
         # H x range^2, the gain of two matrices, is 0.81.
         "model.initializer_range": round(0.9 * model.hidden_size**-0.5, 4),
         "model.hidden_dropout": 0.0,

@@ -12,7 +12,7 @@ def test_the_short_recipe_fits_every_size_and_the_papers_changes_nothing(size):
     assert resolve(size) == SIZES[size]
     config = resolve(size, "short")
     assert (SIZES[size].initialization.scheme, config.initialization.scheme) == (
-        "normal", "normal" if config.model.is_modern else "adjacent")
+        "normal", "adjacent")
     assert config.optimizer.bias_correction and not SIZES[size].optimizer.bias_correction
     assert config.model.hidden_dropout == 0.0
     gain = config.model.hidden_size * config.model.initializer_range**2
