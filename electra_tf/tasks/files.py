@@ -347,7 +347,7 @@ def notes_on_copies(train: Sequence[TextExample | TaggedExample],
         labels[example.texts].add(labels_of(example))
     differing = [texts for texts, found in labels.items()
                  if len(found) > 1 and any(map(str.strip, texts))]
-    notes = [f"{len(differing):,} texts occur with different labels, such as "
+    notes = [f"texts that occur with different labels: {len(differing):,}, such as "
              f"{shown(' '.join(differing[0]))}"] if differing else []
     trained = {example.texts for example in train}
     copies = sum(example.texts in trained for example in dev)

@@ -375,7 +375,7 @@ def test_notes_on_copies_with_other_labels_and_in_dev(tmp_path):
     dev = write(tmp_path / "b.csv", "text,label\ny,b\nz,a\n")
     task = registry.load("classification", None, Files(train=[train], dev=[dev]))
     assert [note for note in task.notes if "text" in note] == [
-        "1 texts occur with different labels, such as 'x'",
+        "texts that occur with different labels: 1, such as 'x'",
         "1 of 2 examples of dev have texts that are also trained, so the scores may be too high"]
     assert not registry.load("classification", None, Files(train=[dev])).notes[1:]
 
