@@ -27,7 +27,7 @@ def model():
 def compute(model):
     inputs, sampled = masked_batch()
     made = ElectricObjective(override(PretrainingConfig(), {"objective.name": "electric"}), CONTEXT)
-    made.sample = lambda *args: sampled
+    made.sample = lambda *args, training: sampled
     output = made.compute(model, inputs, RNG, training=False)
     losses = {"generator_loss": output.loss_sums["generator_loss"] / GOLDEN["cloze_weights"].sum(),
               "discriminator_loss": output.loss_sums["discriminator_loss"] / MASK.sum()}
