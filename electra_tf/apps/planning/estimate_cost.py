@@ -207,7 +207,8 @@ def _devices(cost: RunCost) -> TextTable:
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_string("model_size", None, "Size: tiny, small, base or large. Default: small.")
+    flags.DEFINE_string("model_size", None, "Size: tiny, small, base, large, modern-tiny, "
+                        "modern-small or modern-base. Default: small.")
     flags.DEFINE_string("recipe", PAPER, "Recipe, as for run_pretraining.py: paper or short.")
     overrides.define_setting_flags({name: setting for name, setting in SETTINGS.items()
                                     if name != "max_seq_length"}, SIZES)
