@@ -1,5 +1,6 @@
 """Errors and notes for users: one line that is safe to print."""
 
+import enum
 import functools
 import re
 import reprlib
@@ -33,11 +34,13 @@ def _shortened(text: str, max_length: int) -> str:
 
 
 def shown(value: object, max_length: int = 80) -> str:
-    """Returns a value as Python writes it, shortened, on one line.
+    """Returns a value as Python writes it, shortened, on one line; an enum's member as its value.
 
     >>> shown("x" * 1000, max_length=9), shown([1, 2])
     ("'xx...xx'", '[1, 2]')
     """
+    if isinstance(value, enum.Enum):
+        value = value.value
     brief = reprlib.Repr()
     brief.maxstring = brief.maxother = max_length
     try:

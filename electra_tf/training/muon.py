@@ -140,6 +140,7 @@ def orthogonalize(x: tf.Tensor, method: str) -> tf.Tensor:
     for first in range(0, len(POLYNOMIALS[method]), block):
         polynomials = POLYNOMIALS[method][first:first + block]
         gram = tf.matmul(x, x, transpose_a=is_tall, transpose_b=not is_tall)  # [n, a, a]
+        # The product of the block's factors a + b G + c G^2, of the G that each step leaves.
         product = None
         for index, (a, b, c) in enumerate(polynomials):
             squared, bound = tf.matmul(gram, gram), tf.ones([1])  # Of the singular values, squared.
@@ -151,6 +152,7 @@ def orthogonalize(x: tf.Tensor, method: str) -> tf.Tensor:
             product = factor if product is None else tf.matmul(factor, product)
             if index + 1 < len(polynomials):
                 gram = tf.matmul(tf.matmul(factor, gram), factor)
+        # All steps of the block, from the side of the smaller dimension.
         x = tf.matmul(x, product) if is_tall else tf.matmul(product, x)
     return x
 

@@ -206,7 +206,8 @@ def test_shapes_that_do_not_fit_are_refused(changes, words):
 
 
 def test_learned_positions_and_several_adjacent_layers_are_refused_by_name():
-    with refused("model.positions must be rotary for model.architecture=modernbert"):
+    with refused("model.positions must be rotary for model.architecture=modernbert. "
+                 "Received: 'learned'"):
         pretraining_config("tiny", architecture="modernbert", positions="learned")
     assert pretraining_config("tiny", architecture="modernbert").model.positions == "rotary"
     with refused("initialization.layers must be 1 for model.architecture=modernbert"):
