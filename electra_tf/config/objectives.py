@@ -28,7 +28,7 @@ class Metric(NamedTuple):
 
 
 _SCORES = "discriminator scores (fraction)"
-_ACCURACY = "generator accuracy (fraction)"
+_ACCURACY = "accuracy, masked tokens (fraction)"
 _FIXED = "AUC, fixed-noise evaluation"
 _UNIGRAM = "on tokens drawn by frequency"
 _BIGRAM = "on tokens that often follow the previous one"
@@ -103,7 +103,7 @@ class ElectraLmConfig(ElectraConfig):
     name: str = _name("electra_lm")
     implementation = "electra_tf.objectives.electra_lm:ElectraLmObjective"
     metrics = _RESTORING | {
-        "restoring_accuracy_replaced": Metric("the same, of replaced tokens", _ACCURACY)}
+        "restoring_accuracy_replaced": Metric("the same, of replaced tokens")}
     restoring_loss_weight: Weight = setting(1.0, """Factor of the loss of the discriminator's second
         head: the prediction of the original tokens at selected positions.""")
 
