@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from electra_tf.config.corruption import SamplingConfig
 from electra_tf.modeling.electra import BLOCK, IMPOSSIBLE_LOGIT
-from electra_tf.modeling.fused import fused, rounded, with_gradient
+from electra_tf.modeling.fused import fused, is_for_cpu, rounded, with_gradient
 from electra_tf.modeling.masking import MaskedPositions, write_tokens
 
 
@@ -27,9 +27,23 @@ class Distribution(NamedTuple):
 def distribution(logits: tf.Tensor) -> Distribution:
     """Normalizes logits [M, V] in float32, without a gradient; V is a multiple of 128."""
     logits = tf.stop_gradient(logits)
-    largest = tf.cast(tf.reduce_max(logits, axis=-1), tf.float32)
+    largest = _largest(logits)
     # softmax(x) = exp(x - largest) / total; the total is the sum of the block sums.
     return Distribution(logits, largest, _block_sums(logits, largest))
+
+
+def _largest(logits: tf.Tensor) -> tf.Tensor:
+    """Returns the largest entry of each row, float32 [M]; see `Distribution`.
+
+    oneDNN pools [614, 8192] in bfloat16 in 0.7 ms on one core; `reduce_max` takes 9.
+    """
+    if is_for_cpu():
+        # [M, V / 128, 1, 128] to [M, 1, 1, 128], the largest over blocks.
+        rows, entries = logits.shape
+        window = [entries // BLOCK, 1]
+        blocks = tf.reshape(logits, [rows, *window, BLOCK])
+        logits = tf.reshape(tf.nn.max_pool2d(blocks, window, 1, "VALID"), [rows, BLOCK])
+    return tf.cast(tf.reduce_max(logits, axis=-1), tf.float32)
 
 
 def at_temperature(softmax: Distribution, temperature: tf.Tensor | float) -> Distribution:

@@ -141,9 +141,16 @@ def affine(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor, *,
             return (tf.matmul(dy, kernel, transpose_b=not transposed),
                     tf.matmul(*factors, transpose_a=True), sum_rows(dy))
 
-        return tf.nn.bias_add(tf.matmul(x, kernel, transpose_b=transposed), bias), gradient
+        y = tf.matmul(x, kernel, transpose_b=transposed)
+        return (tf.nn.bias_add if _INFERENCE.get() else _add_bias)(y, bias), gradient
 
     return run(x, kernel, bias)
+
+
+@fused
+def _add_bias(x, bias):
+    # For [614, 8192] in bfloat16 on one core 1.3 ms, `tf.nn.bias_add` 5.3.
+    return rounded(biased(x, bias), x.dtype)
 
 
 def sum_rows(rows: tf.Tensor) -> tf.Tensor:
