@@ -16,6 +16,8 @@ import pathlib
 import re
 import shutil
 import stat
+import sys
+import tempfile
 import types
 import urllib.parse
 from collections.abc import Iterator
@@ -24,6 +26,8 @@ from typing import Any, BinaryIO
 from electra_tf.core.errors import UserError, shown, tensorflow_reason
 
 MIB = 1 << 20
+PIPE = "-"
+"""Standard input or output in place of a path."""
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
 _MODEL_PAGE = re.compile(
     r"https?:/{1,2}(?:www\.)?(?:huggingface\.co|hf\.co)/(?!(?:datasets|spaces|docs)/)"
@@ -194,6 +198,20 @@ def remove_tree(directory: Path) -> None:
             _gfile(directory, "rmtree")
     else:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def input_path(source: str, suffix: str = "") -> Iterator[Path]:
+    """Yields the path of --input; standard input, "-", becomes a temporary file."""
+    if source != PIPE:
+        yield path(source)
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        copy = pathlib.Path(directory) / f"stdin{suffix}"
+        if sys.stdin is None:  # After `<&-`.
+            raise UserError("--input=- reads standard input, which is closed; name a file.")
+        copy.write_bytes(sys.stdin.buffer.read())
+        yield copy
 
 
 def open_regular(path: Path) -> BinaryIO:

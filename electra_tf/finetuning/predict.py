@@ -2,13 +2,11 @@
 
 import collections
 import concurrent.futures
-import contextlib
 import functools
 import itertools
 import os
 import pathlib
 import sys
-import tempfile
 import time
 import types
 import warnings
@@ -39,7 +37,6 @@ from electra_tf.training.devices import POLICIES, device_type
 from electra_tf.training.strategies import NO_REWRITING
 
 PROGRESS_SECONDS = 10.0
-PIPE = "-"
 """Value of `--input` and `--output` for standard input and output."""
 PART = 20_000
 """Examples whose predictions are computed and written together."""
@@ -208,12 +205,12 @@ def predict_file(run: FinetuningRun, source: str, output: str, user_files: Files
     """
     # The format of the output.
     forms = {**run.kind.formatters(run.spec), ".jsonl": json_lines}
-    target = None if output == PIPE else storage.path(output)
+    target = None if output == storage.PIPE else storage.path(output)
     suffix = next(iter(forms)) if target is None else target.suffix
     if suffix not in forms:
         raise UserError(f"--output={target} must end in {' or '.join(forms)}, or be - for standard "
                         "output.")
-    with _readable(source, run.kind.stdin_suffix) as path:
+    with storage.input_path(source, run.kind.stdin_suffix) as path:
         if target is not None:
             require_writable(target, path, overwrite=overwrite)
         # The first reading refuses a damaged file before the computation, the second holds a part.
@@ -277,17 +274,3 @@ def require_writable(target: Path, source: Path, *, overwrite: bool) -> None:
         probe.unlink()
     except OSError as error:
         raise write_error(target, error) from error
-
-
-@contextlib.contextmanager
-def _readable(source: str, suffix: str) -> Iterator[Path]:
-    """Yields the path of the input; standard input becomes a temporary file."""
-    if source != PIPE:
-        yield storage.path(source)
-        return
-    with tempfile.TemporaryDirectory() as directory:
-        path = pathlib.Path(directory) / f"stdin{suffix}"
-        if sys.stdin is None:  # After `<&-`.
-            raise UserError("--input=- reads standard input, which is closed; name a file.")
-        path.write_bytes(sys.stdin.buffer.read())
-        yield path

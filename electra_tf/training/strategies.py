@@ -47,10 +47,15 @@ def setup_devices(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, A
         raise UserError(
             f"--train_batch_size={batch} can't be split over {replicas} replicas times {steps} "
             f"micro-batches. Use a multiple of {replicas * steps}.")
-    with native_libraries.stderr_closed():  # XLA reports its first compilation in Abseil's log.
-        tf.function(tf.identity, jit_compile=True)(tf.constant(0.0))
+    compile_silently()
     return strategy, {"runtime.cpu_parts": parts,
                       "training.precision": resolve_precision(training.precision, strategy)}
+
+
+def compile_silently() -> None:
+    """Compiles a function with XLA, which reports its first compilation in Abseil's log."""
+    with native_libraries.stderr_closed():
+        tf.function(tf.identity, jit_compile=True)(tf.constant(0.0))
 
 
 def prepare_cpu(config: RuntimeConfig, rows: int) -> int:

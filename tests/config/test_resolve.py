@@ -40,7 +40,8 @@ def test_the_recipe_follows_the_width_of_the_run_and_changes_override_it():
 
 
 def test_modernberts_layers_have_twice_the_rate_in_short_runs():
-    config = resolve("tiny", "short", {"model.architecture": "modernbert", "model.hidden_size": 512})
+    config = resolve(
+        "tiny", "short", {"model.architecture": "modernbert", "model.hidden_size": 512})
     assert config.optimizer.learning_rate == 0.256 / 512
 
 

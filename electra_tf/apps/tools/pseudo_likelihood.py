@@ -22,7 +22,7 @@ from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.electra import Generator
 from electra_tf.modeling.parameter_shapes import GENERATOR, RESTORER
 from electra_tf.text.rows import RowEncoder, encode_texts
-from electra_tf.training.strategies import NO_REWRITING
+from electra_tf.training.strategies import NO_REWRITING, compile_silently
 
 DISCRIMINATOR = "discriminator"
 _BATCH_ROWS = 64
@@ -47,6 +47,7 @@ class PseudoLikelihood:
         self.best = DISCRIMINATOR if has_energies(checkpoint) else self.checkpoint[0]
         # TensorFlow's graph rewriting delays each length, and prints warnings that have no switch.
         tf.config.optimizer.set_experimental_options({NO_REWRITING: True})
+        compile_silently()
         language_models = {GENERATOR: self._model.generator}
         if checkpoint.has_restorer:
             language_models[RESTORER] = build_restorer(checkpoint)

@@ -48,8 +48,8 @@ def main() -> None:
         paradigms = {path.stem: [(row.text("sentence_good"), row.text("sentence_bad"))
                                  for row in read_rows(path)] for path in paths}
     else:
-        path = storage.path("/dev/stdin" if values.input == "-" else values.input)
-        lines = [line.strip().replace("\t", " ") for _, line in read_lines(path)]
+        with storage.input_path(values.input) as path:
+            lines = [line.strip().replace("\t", " ") for _, line in read_lines(path)]
         sentences = list(filter(None, lines))
         if not sentences:
             raise UserError(f"{values.input} holds no sentences; write one per line.")
