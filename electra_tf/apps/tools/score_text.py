@@ -52,7 +52,7 @@ def main() -> None:
             lines = [line.strip().replace("\t", " ") for _, line in read_lines(path)]
         sentences = list(filter(None, lines))
         if not sentences:
-            raise UserError(f"{values.input} holds no sentences; write one per line.")
+            raise UserError(f"--input={values.input} holds no sentences; write one per line.")
 
     # Scores of every network, sorted by those of one.
     from electra_tf.apps.tools.pseudo_likelihood import PseudoLikelihood
