@@ -143,9 +143,7 @@ def _short_recipe(model: ModelConfig) -> dict[str, Any]:
         "model.generator_depth": 0.5,
         "masking.rate": 0.25,
         "optimizer.bias_correction": True,
-        # Twice this rate makes the discriminator of tiny collapse. ModernBERT's layers, which begin
-        # with their norm, bear it, and learn more.
-        "optimizer.learning_rate": min(
-            1e-3, (0.256 if model.discriminator.is_modern else 0.128) / model.hidden_size),
+        # Twice this rate makes the discriminator of tiny collapse.
+        "optimizer.learning_rate": min(1e-3, 0.128 / model.hidden_size),
         "optimizer.warmup_steps": -1,
     }

@@ -39,12 +39,6 @@ def test_the_recipe_follows_the_width_of_the_run_and_changes_override_it():
     assert (config.model.hidden_size, config.optimizer.learning_rate) == (512, 0.1)
 
 
-def test_modernberts_layers_have_twice_the_rate_in_short_runs():
-    config = resolve(
-        "tiny", "short", {"model.architecture": "modernbert", "model.hidden_size": 512})
-    assert config.optimizer.learning_rate == 0.256 / 512
-
-
 def test_a_continued_run_keeps_its_settings_except_for_given_changes():
     saved = flatten(resolve("tiny", "short", {"training.seed": 5}))
     config = resolve(saved=saved, changes={"training.num_train_steps": "1e4"})

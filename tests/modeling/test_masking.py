@@ -230,6 +230,17 @@ def test_bfloat16_logits_lose_nothing_in_the_sums():
         tf.nn.sparse_softmax_cross_entropy_with_logits(labels, tf.cast(x, tf.float32)), rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_the_largest_logit_is_exact_and_nan_reaches_the_loss(dtype):
+    x = tf.cast(logits(scale=100.0), dtype)
+    rows = tf.cast(x, tf.float32).numpy()
+    np.testing.assert_array_equal(distribution(x).largest, rows.max(axis=1))
+    rows[2, 130] = np.nan
+    x = tf.cast(rows, dtype)
+    losses = cross_entropy(x, tf.zeros([7], tf.int32), distribution(x)).numpy()
+    assert np.isnan(losses[2]) and np.isfinite(np.delete(losses, 2)).all()
+
+
 def weighted(weights):
     """The distribution proportional to weights [M, V]."""
     return distribution(tf.math.log(tf.constant(weights, tf.float32)))
