@@ -8,7 +8,6 @@ from annotated_types import Interval
 from electra_tf.core.settings import LARGEST_COUNT, Flag, Probability, Section, setting
 
 Factor = Annotated[float, Interval(gt=0, le=100)]
-Few = Annotated[int, Interval(gt=0, le=1000)]
 TRAINING, PRETRAINING = Flag("Training"), Flag("Training", ("pretraining",))
 
 
@@ -32,8 +31,6 @@ class OptimizerConfig(Section, prefix="optimizer."):
         values below a hundredth of the largest smaller. On a CPU in bfloat16, a step of 16 x 128
         tokens takes 15 % longer than adam's with newton_schulz and 10 % with polar_express (4
         layers of 256 units); in larger batches the difference is smaller.""")
-    muon_interval: Few = setting(1, """Steps from one update of muon's to the next, which is as many
-        times as large. Momentum takes every step's gradients. 1 is Muon; more saves time.""")
     learning_rate: Annotated[Factor, TRAINING] = setting(5e-4, "Peak learning rate.")
     warmup_steps: Annotated[int, Interval(ge=-1, le=LARGEST_COUNT), PRETRAINING] = setting(
         -1, """Steps of linear warm-up. -1 is a tenth of the run, in pre-training at most

@@ -93,12 +93,12 @@ class Muon(Adam):
                 [gradients[number] for number in group],
                 [tf.convert_to_tensor(self.momenta[number]) for number in group],
                 clip_factor, beta)
-            updates = self._orthogonal(directions, step)
+            updates = orthogonalize(tf.cast(directions, self._matmul_type),
+                                    self._config.muon_orthogonalization)
             rates = rate * self._matrix_factors[group]
             size = 0.2 * max(updates.shape[1:])**0.5 * self._config.muon_rate
             weights = _move([tf.convert_to_tensor(self._matrices[number]) for number in group],
-                            updates, rates * (size * self._config.muon_interval),
-                            1.0 - rates * self._config.weight_decay)
+                            updates, rates * size, 1.0 - rates * self._config.weight_decay)
             values |= zip(group, zip(weights, momenta, strict=True), strict=True)
 
         def assign_all(strategy, values):
@@ -108,18 +108,6 @@ class Muon(Adam):
                     args=(self.momenta[number], weight, momentum), group=False)
 
         tf.distribute.get_replica_context().merge_call(assign_all, args=(values,))
-
-    def _orthogonal(self, directions: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
-        """Returns orthogonalized `directions` float32 [n, rows, columns], or 0 between updates."""
-        def update():
-            return orthogonalize(tf.cast(directions, self._matmul_type),
-                                 self._config.muon_orthogonalization)
-
-        interval = self._config.muon_interval
-        if interval == 1:
-            return update()
-        return tf.cond(step % interval == 0, update,
-                       lambda: tf.zeros(directions.shape, self._matmul_type))
 
 
 def orthogonalize(x: tf.Tensor, method: str) -> tf.Tensor:
