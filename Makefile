@@ -156,7 +156,7 @@ tpu: $(STAMP) ## Replace TensorFlow in .venv by the one for TPUs.
 	$(BIN)/python $(INSTALL) --no-deps -r requirements/tpu.lock
 
 # Flags of your own: make bench BENCH_FLAGS='--cases=small-128 --systems=ours,hf-bfloat16'
-bench: $(STAMP) $(PEERS_STAMP) ## Measure the training step, Hugging Face's and Model Garden's (an hour, 2 cores with AVX-512).
+bench: $(STAMP) $(PEERS_STAMP) ## Measure the training step and Hugging Face's (an hour, 2 cores with AVX-512).
 	$(BIN)/python -m benchmarks.pretraining $(BENCH_FLAGS)
 
 # Both recipes, the paper's with its dropout and highest learning rate, on your records:

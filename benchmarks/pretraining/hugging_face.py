@@ -21,8 +21,7 @@ from transformers import (
     PreTrainedConfig,
 )
 
-from benchmarks import system
-from benchmarks.pretraining import workload
+from benchmarks.pretraining import system, workload
 from benchmarks.pretraining.workload import Workload
 
 
@@ -90,7 +89,7 @@ class JointModel(torch.nn.Module):
                 / padding_mask.sum())
 
 
-def prepare(work: Workload, precision: str, compiled: bool) -> system.Work:
+def prepare(work: Workload, precision: str, compiled: bool) -> system.Step:
     """Returns the step in a precision, eager or compiled."""
     torch.set_num_threads(work.threads)
     torch.manual_seed(1)

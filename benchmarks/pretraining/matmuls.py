@@ -8,7 +8,7 @@ import math
 import types
 from typing import Any, NamedTuple
 
-from benchmarks import system
+from benchmarks.pretraining import system
 from benchmarks.pretraining.workload import Workload
 
 
@@ -50,7 +50,7 @@ def step_flops(work: Workload) -> int:
     return sum(3 * 2 * math.prod(matmul) for matmul in step_matmuls(work))
 
 
-def prepare(work: Workload, precision: str) -> system.Work:
+def prepare(work: Workload, precision: str) -> system.Step:
     """Returns the matrix multiplications of a step in a number type."""
     import torch
 

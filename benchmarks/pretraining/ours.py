@@ -3,8 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from benchmarks import system
-from benchmarks.pretraining import workload
+from benchmarks.pretraining import system, workload
 from benchmarks.pretraining.cases import config_of
 from benchmarks.pretraining.workload import Workload
 from electra_tf.config.objectives import objective_class
@@ -40,7 +39,7 @@ def build(config: PretrainingConfig,
     return objective, build_state(config, model, strategy)
 
 
-def prepare(work: Workload, precision: str) -> system.Work:
+def prepare(work: Workload, precision: str) -> system.Step:
     """Returns a step on synthetic text with the case's settings, "auto" resolved for this CPU."""
     config = config_of(work.case, precision, "auto")
     config = override(config, {"runtime.cpu_parts": prepare_cpu(config.runtime, work.batch)})

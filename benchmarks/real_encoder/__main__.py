@@ -22,7 +22,6 @@ from absl import flags
 from scipy import stats
 from sklearn import metrics
 
-from benchmarks.driver import ROOT
 from electra_tf.core import atomic_file, command_line
 from electra_tf.core.errors import UserError
 from electra_tf.core.settings import require_one_of
@@ -61,6 +60,7 @@ TASKS = {task.name: task for task in (
                metric="f1", epochs=3, learning_rate=2e-4, max_seq_length=384, train_examples=1000,
                dev_examples=300, settings=("--set=task.ends_given_starts=false",)))}
 
+ROOT = pathlib.Path(__file__).parents[2]
 PROGRAMS = {"ours": "electra_tf", "torch": "PyTorch loop"}
 Run = Mapping[str, Any]
 """Program, task, seed, metric, score, CPU seconds and peak memory of one run."""

@@ -7,9 +7,9 @@ import subprocess
 import pytest
 
 from benchmarks.accelerator.export import trace_without_records
-from benchmarks.driver import ROOT
 from electra_tf.config import objectives, pretraining
 from electra_tf.config.overrides import override
+from tests.support.sources import ROOT
 
 PYTHON = ROOT / ".venv-compile" / "bin" / "python"
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(
