@@ -62,20 +62,18 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
     another run's directory, missing weights, or a loss that isn't finite.
     """
     # The data of the first trial, and all that affects the results.
-    run = run.with_labels_of(initial)
     notes = [*run.check_training(), *task.notes, *trials.fold_notes(run, task)]
     if initial is not None:
         notes += _compare_encoders(run.config.model, initial)
     data = TrialData.encode(run, task, trials.ALL_FOLDS if run.config.training.num_folds else None)
-    num_steps = run.config.num_train_steps(len(data.rows))
     identity, num_planned = _identity(run, task, initial), len(trials.planned_trials(run))
-    with _locked_directory(run, identity, initial, num_steps):
+    with _locked_directory(run, identity, initial):
         run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
         results = _earlier_results(run, task, initial)
         reporter.print_header(run, task, initial, data, len(results.trials), notes)
 
         # Seeds, folds and combinations of settings, one trial after the other.
-        while (plan := trials.next_plan(run, results, num_steps)) is not None:
+        while (plan := trials.next_plan(run, results)) is not None:
             # The settings, rows and class weights of the trial.
             print(end=plan.line(len(results.trials) + 1, num_planned), flush=True)
             trial_run = run.with_settings(plan.changes)
@@ -87,8 +85,7 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
                     run.config.runtime.report_to, run.model_dir / run_directory.TRACKERS_FILE,
                     override(trial_run.config, {"training.seed": plan.seed}),
                     {"task": results.task, "initial": results.initial}, plan.name) as track:
-                model = (trial_run.trained_model() if plan.extended
-                         else trial_run.build_model(plan.seed, initial))
+                model = trial_run.build_model(plan.seed, initial)
                 trial = train_trial(trial_run, model, data, results.metrics, plan, track)
                 results = results.with_trial(trial)
                 if results.best is trial:
@@ -130,17 +127,10 @@ def _compare_encoders(model: EncoderConfig, initial: Checkpoint) -> list[str]:
 def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
                 metrics: Sequence[str], plan: TrialPlan, track: Log) -> Trial:
     """Trains a model and scores it after every epoch; it ends with the kept epoch's weights."""
-    # A trial that is extended goes on after its last epoch, with the weights of its best one.
     training, num_steps = run.config.training, run.config.num_train_steps(len(data.rows))
-    earlier, epochs, history, finished_at, kept = plan.extended, [], [], (), None
-    if earlier is not None:
-        epochs, history = [*earlier.epochs], [*earlier.losses]
-        finished_at = (*earlier.extended_at, epochs[-1].step)
-        kept, kept_weights = epochs[earlier.kept_epoch - 1], model.get_weights()
-    train_step = compile_train_step(run, model, num_steps=num_steps, seed=plan.seed,
-                                    finished_at=finished_at)
-    progress = TrialProgress(num_steps, run.config, first_step=max(finished_at, default=0))
-    predictor, stopped_early = Predictor(run.in_float32, model), False
+    train_step = compile_train_step(run, model, num_steps=num_steps, seed=plan.seed)
+    progress, predictor = TrialProgress(num_steps, run.config), Predictor(run.in_float32, model)
+    epochs, history, kept, stopped_early = [], [], None, False
     while progress.step < num_steps and not stopped_early and len(epochs) != plan.max_epochs:
         # One pass over the rows, then the scores on every split of dev.
         losses, mean_loss = _train_epoch(
@@ -169,9 +159,8 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
         model.set_weights(kept_weights)
     return Trial(
         seed=plan.seed, losses=tuple(history), epochs=tuple(epochs), kept_epoch=kept.epoch,
-        seconds=progress.elapsed + (earlier.seconds if earlier else 0),
-        examples_per_second=progress.examples_per_second, changes=plan.changes, fold=plan.fold,
-        stopped_early=stopped_early, extended_at=finished_at)
+        seconds=progress.elapsed, examples_per_second=progress.examples_per_second,
+        changes=plan.changes, fold=plan.fold, stopped_early=stopped_early)
 
 
 def _train_epoch(run: FinetuningRun, train_step: CompiledByShape, rows: Sequence[Row],
@@ -212,11 +201,11 @@ def _train_epoch(run: FinetuningRun, train_step: CompiledByShape, rows: Sequence
     return history, loss_sum / len(plan)
 
 
-def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int, seed: int,
-                       finished_at: Sequence[int] = ()) -> CompiledByShape:
+def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int,
+                       seed: int) -> CompiledByShape:
     """Returns a training step on all replicas; it takes the shape of ids, and a batch.
 
-    `seed` determines dropout, `num_steps` and `finished_at` (see `Schedule.of`) the learning rate.
+    `seed` determines dropout, `num_steps` the learning rate.
     """
     config, objective = override(run.config, {"training.seed": seed}), run.objective
     if run.teacher is not None:
@@ -225,9 +214,7 @@ def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int
         (variable.name for variable in model.trainable_variables),
         num_layers=config.model.num_layers, decay=config.optimizer.layerwise_decay,
         skip_first=config.optimizer.layerwise_decay_skips_one))
-    if finished_at:
-        state.step.assign(finished_at[-1])
-    train_step = devices.build_step(config, objective, state, run.strategy, num_steps, finished_at)
+    train_step = devices.build_step(config, objective, state, run.strategy, num_steps)
 
     def run_step(batch: RowBatch) -> Means:  # TPUs need a function with a name.
         return devices.run_on_replicas(run.strategy, train_step, batch)
@@ -275,19 +262,13 @@ def _identity(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> dic
 
 @contextlib.contextmanager
 def _locked_directory(run: FinetuningRun, identity: Mapping[str, Any],
-                       initial: Checkpoint | None, num_steps: int) -> Iterator[None]:
+                      initial: Checkpoint | None) -> Iterator[None]:
     """Locks the run's directory for this process; `Interrupted` says how many trials are kept."""
     if initial is not None:
         run.build_model(0, initial)  # Refuses weights of another shape before it writes a file.
-    results, replaced = None, tuple(run.grid)
     if run_directory.has_run(run.model_dir) and (results := Results.load(run.model_dir)):
         identity = {**identity, **results.best.changes}
-        # An extension that was stopped may be given up: the finished trial has the old number.
-        is_finished = not run.grid and results.trials[0].epochs[-1].step == num_steps
-        if run.config.training.num_trials == len(results.trials) == 1 and (
-                is_finished or trials.is_extension(run, results, num_steps)):
-            replaced = ("training.num_train_epochs",)
-    run_directory.open_run_dir(run.model_dir, identity, replaced=replaced)
+    run_directory.open_run_dir(run.model_dir, identity, replaced=tuple(run.grid))
     with run_directory.only_process(run.model_dir):
         try:
             yield

@@ -85,10 +85,9 @@ def _origin(run: FinetuningRun, initial: Checkpoint | None) -> str:
 class TrialProgress(StepTimer):
     """The clock and the lines of a trial, whose throughput excludes evaluation."""
 
-    def __init__(self, num_steps: int, config: FinetuningConfig, first_step: int):
+    def __init__(self, num_steps: int, config: FinetuningConfig):
         super().__init__(sample_seconds=0.0)  # The median ignores the few intervals that compile.
-        self.num_steps, self._config = num_steps, config
-        self.step = self._first_step = first_step
+        self.num_steps, self._config, self.step = num_steps, config, 0
         self.log_every = config.runtime.log_interval(num_steps)
         self._epoch, self._training_seconds = 0, 0.0
 
@@ -104,7 +103,7 @@ class TrialProgress(StepTimer):
     @property
     def examples_per_second(self) -> float:
         """The throughput of training, including compilation and excluding evaluation."""
-        examples = (self.step - self._first_step) * self._config.training.train_batch_size
+        examples = self.step * self._config.training.train_batch_size
         return examples / max(self._training_seconds, 1e-9)
 
     def line(self, loss: str) -> str:

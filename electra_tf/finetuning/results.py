@@ -24,7 +24,7 @@ ALL_FOLDS = 0
 Scores = Mapping[str, Mapping[str, float | None]]
 """Split -> metric -> value; None for a value that is not finite."""
 _FIX = "remove it, and the trials run again."
-_OMITTED = [("changes", {}), ("fold", None), ("stopped_early", False), ("extended_at", ())]
+_OMITTED = [("changes", {}), ("fold", None), ("stopped_early", False)]
 """Fields of a trial that the file omits at these values."""
 
 
@@ -63,8 +63,6 @@ class Trial:
     """The fold that was scored, from 1, or `ALL_FOLDS`."""
     stopped_early: bool = False
     """The score on dev did not improve."""
-    extended_at: tuple[int, ...] = ()
-    """Steps after which it was finished, and then extended."""
 
     @property
     def scores(self) -> Scores:
@@ -121,9 +119,8 @@ class Results:
 
     @property
     def best_number(self) -> int:
-        """The number of the best trial's checkpoint: trials and extensions until then."""
-        return sum(1 + len(trial.extended_at)
-                   for trial in self.trials[:self.trials.index(self.best) + 1])
+        """The number of the best trial and of its checkpoint, from 1."""
+        return self.trials.index(self.best) + 1
 
     @property
     def threshold(self) -> float | None:
@@ -153,9 +150,8 @@ class Results:
                    key=lambda trials: statistics.fmean(map(self._score, trials)))
 
     def with_trial(self, trial: Trial) -> "Results":
-        """Returns the results with another trial, which replaces the one that it extends."""
-        earlier = self.trials[:-1] if trial.extended_at else self.trials
-        return dataclasses.replace(self, trials=(*earlier, trial))
+        """Returns the results with another trial."""
+        return dataclasses.replace(self, trials=(*self.trials, trial))
 
     def save(self, model_dir: Path, facts: Mapping[str, Any] | None = None) -> None:
         """Writes results.json, with the facts of the task and a readable summary."""
@@ -202,9 +198,6 @@ class Results:
         trials, combinations = self.kept_trials, self.combinations()
         heads = ("mean", "median", "std", "best") if len(trials) > 1 else ()
         notes = [f"baseline: {self.baseline.name}"] if self.baseline else []
-        notes += [f"trial {number} was extended: its optimizer began again after step "
-                  f"{', '.join(map(str, trial.extended_at))}"
-                  for number, trial in enumerate(self.trials, start=1) if trial.extended_at]
         if self.best.fold == ALL_FOLDS:
             notes.append("the models of the folds are not kept; the kept model learned from all "
                          "examples")

@@ -154,21 +154,6 @@ class FinetuningRun:
                 name: value.shape for name, value in initial.weights.items()
                 if name.startswith(f"{HEAD_NAME}/")}
 
-    def with_labels_of(self, initial: Checkpoint | None) -> "FinetuningRun":
-        """Returns the run with numbers in the order of its directory's labels, or the head's.
-
-        Earlier versions sorted them as text.
-        """
-        facts = initial and initial.task
-        if run_directory.has_run(self.model_dir):
-            facts = run_directory.task_facts(run_directory.read_identity(self.model_dir))
-        labels = sorted(self.spec.labels)
-        if not facts or facts.get("task_labels") != labels or labels == [*self.spec.labels]:
-            return self
-        spec = dataclasses.replace(self.spec, labels=tuple(labels))
-        return dataclasses.replace(
-            self, spec=spec, objective=self.kind.objective(spec, self.config.task))
-
     def trained_model(self) -> TaskNetwork:
         """Returns the model in the run's directory; `UserError` for weights of another shape."""
         model = self.build_model(self.config.training.seed)

@@ -14,7 +14,7 @@ from electra_tf.core.errors import UserError
 from electra_tf.core.settings import require
 from electra_tf.data.buckets import Row
 from electra_tf.finetuning import distillation
-from electra_tf.finetuning.results import ALL_FOLDS, Results, Trial, shown_changes
+from electra_tf.finetuning.results import ALL_FOLDS, Results, shown_changes
 from electra_tf.finetuning.run import FinetuningRun
 from electra_tf.tasks import files
 from electra_tf.tasks.kinds.base import Split
@@ -32,8 +32,6 @@ class TrialPlan:
     """The fold that is scored, from 1, or `ALL_FOLDS`; None scores the task's dev."""
     max_epochs: int | None = None
     """Epochs after which it ends, if `num_train_epochs` are more."""
-    extended: Trial | None = None
-    """The finished trial that it continues."""
 
     @property
     def name(self) -> str:
@@ -44,10 +42,6 @@ class TrialPlan:
 
     def line(self, number: int, total: int) -> str:
         """Returns what the trial does, as the command prints it; "" for the only one of a run."""
-        if self.extended is not None:
-            return (f"extended after epoch {len(self.extended.epochs)}: the kept weights are "
-                    "trained further with a new optimizer, warm-up and decay (a new --model_dir "
-                    "trains all epochs with one schedule)\n")
         epochs = f"; epochs: {self.max_epochs}, the median of the kept ones" if (
             self.max_epochs) else ""
         return f"trial {number} of {total}, {self.name}{epochs}\n" if total > 1 else ""
@@ -63,19 +57,10 @@ def planned_trials(run: FinetuningRun) -> list[TrialPlan]:
     return plans + ([TrialPlan(seed=training.seed, fold=ALL_FOLDS)] if training.num_folds else [])
 
 
-def is_extension(run: FinetuningRun, results: Results, num_steps: int) -> bool:
-    """Returns True if the only trial of a finished run ended before its last of `num_steps`."""
-    return (len(results.trials) == 1 and not run.grid and not run.config.training.num_folds
-            and not results.trials[0].stopped_early
-            and results.trials[0].epochs[-1].step < num_steps)
-
-
-def next_plan(run: FinetuningRun, results: Results, num_steps: int) -> TrialPlan | None:
-    """Returns the next training of a run of `num_steps` per trial; None if all are finished."""
-    plans, trials = planned_trials(run), results.trials
-    if is_extension(run, results, num_steps):
-        return TrialPlan(seed=trials[0].seed, extended=trials[0])
-    plan = plans[len(trials)] if len(trials) < len(plans) else None
+def next_plan(run: FinetuningRun, results: Results) -> TrialPlan | None:
+    """Returns the next training of a run; None if all are finished."""
+    plans, number = planned_trials(run), len(results.trials)
+    plan = plans[number] if number < len(plans) else None
     if plan is None or plan.fold != ALL_FOLDS:
         return plan
     best = results.best_combination()

@@ -9,9 +9,7 @@ import pytest
 import tensorflow as tf
 from scipy import special
 
-from electra_tf.checkpoints.run_directory import read_identity
 from electra_tf.config.model import ModelConfig
-from electra_tf.core.signals import Interrupted
 from electra_tf.data.buckets import Row, make_batch
 from electra_tf.export import servable
 from electra_tf.finetuning import loop, predict
@@ -142,24 +140,6 @@ def test_a_trial_without_progress_stops_and_keeps_its_best_epoch(tmp_path, capsy
         equal = [np.array_equal(*pair) for pair in zip(
             getattr(before, name).get_weights(), getattr(after, name).get_weights(), strict=True)]
         assert all(equal) is (name == "encoder")  # The whole encoder is frozen.
-
-
-def test_an_extension_continues_the_count_of_steps_or_can_be_given_up(tmp_path, monkeypatch):
-    task, run = task_of(16, lengths=(3,)), run_of(tmp_path, training__num_train_epochs=1)
-    finished = loop.train(run, task, None)
-
-    def interrupt(*arguments):
-        raise Interrupted(2, "")
-
-    with monkeypatch.context() as context, pytest.raises(Interrupted):
-        context.setattr(loop, "train_trial", interrupt)
-        loop.train(run_of(tmp_path, training__num_train_epochs=2), task, None)
-    assert loop.train(run, task, None) == finished
-    assert read_identity(tmp_path)["training.num_train_epochs"] == 1
-    longer = run_of(tmp_path, training__num_train_epochs=2, training__keep_best=False)
-    (first,), (trial,) = finished.trials, loop.train(longer, task, None).trials
-    assert trial.epochs[:1] == first.epochs and trial.losses[:len(first.losses)] == first.losses
-    assert [epoch.step for epoch in trial.epochs] == [2, 4] and trial.losses[-1][0] == 4
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_with_a_fix(tmp_path, monkeypatch):

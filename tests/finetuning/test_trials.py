@@ -1,8 +1,7 @@
-"""Grids, folds and extensions: which trials run, resume and are kept."""
+"""Grids and folds: which trials run, resume and are kept."""
 
 import dataclasses
 import json
-import re
 
 import numpy as np
 import pytest
@@ -31,15 +30,13 @@ def trained(monkeypatch):
             raise KeyboardInterrupt
         calls.append((run, data, plan, model.get_weights()))
         model.head.dense.bias.assign_add([len(calls), 0.0])
-        earlier, step = plan.extended, run.config.num_train_steps(len(data.rows))
         score, *kept_epoch = queue.pop(0)
-        epochs = [*(earlier.epochs if earlier else ()), *(
-            Epoch(epoch=number, step=step, loss=0.5,
-                  scores={name: {"accuracy": score} for name in data.dev}) for number in (1, 2))]
-        return Trial(seed=plan.seed, losses=((1, 0.5),), epochs=tuple(epochs), seconds=1.0,
-                     kept_epoch=(*kept_epoch, len(epochs))[0], examples_per_second=1.0,
-                     changes=plan.changes, fold=plan.fold,
-                     extended_at=(earlier.epochs[-1].step,) if earlier else ())
+        epochs = tuple(
+            Epoch(epoch=number, step=run.config.num_train_steps(len(data.rows)), loss=0.5,
+                  scores={name: {"accuracy": score} for name in data.dev}) for number in (1, 2))
+        return Trial(seed=plan.seed, losses=((1, 0.5),), epochs=epochs, seconds=1.0,
+                     kept_epoch=(*kept_epoch, 2)[0], examples_per_second=1.0,
+                     changes=plan.changes, fold=plan.fold)
 
     monkeypatch.setattr(loop, "train_trial", train_trial)
     return queue, calls
@@ -129,32 +126,6 @@ def test_impossible_folds_are_refused_before_a_file_is_written(
     assert not (tmp_path / "run").exists()
 
 
-def test_more_epochs_go_on_from_the_kept_weights(trained, tmp_path, capsys):
-    queue, calls = trained
-    run, longer = (run_of(tmp_path, training__num_train_epochs=epochs) for epochs in (2, 4))
-    queue += [(0.5,)]
-    loop.train(run, TASK, None)
-    with pytest.raises(KeyboardInterrupt):
-        loop.train(longer, TASK, None)
-    queue += [(0.4,)]
-    (trial,) = loop.train(longer, TASK, None).trials
-    assert "\nextended after epoch 2: the kept weights" in capsys.readouterr().out
-    assert trial.extended_at == (6,) and len(trial.epochs) == 4
-    (first, *_), (second, *_) = calls[0][3][-1:], calls[1][3][-1:]
-    np.testing.assert_allclose(second - first, [1, 0])
-    np.testing.assert_allclose(longer.trained_model().head.dense.bias, [3, 0])
-    assert settings(run)["training.num_train_epochs"] == 4.0
-    assert loop.train(longer, TASK, None).trials == (trial,)
-    with refused(r"num_train_epochs: 4.0 in the run, 2.0 now"):
-        loop.train(run, TASK, None)
-    queue += [(0.5,), (0.6,)]  # Several trials are not extended.
-    two, more = (run_of(tmp_path / "two", training__num_train_epochs=epochs,
-                        training__num_trials=2) for epochs in (2, 4))
-    loop.train(two, TASK, None)
-    with refused(r"num_train_epochs: 2.0 in the run, 4.0 now"):
-        loop.train(more, TASK, None)
-
-
 def test_a_fine_tuned_run_keeps_its_head_for_equal_labels(trained, tmp_path, capsys):
     queue, _ = trained
     queue += [(0.5,), (0.5,)]
@@ -168,32 +139,3 @@ def test_a_fine_tuned_run_keeps_its_head_for_equal_labels(trained, tmp_path, cap
     loop.train(run_of(tmp_path / "second"), TASK, initial)
     printed = capsys.readouterr().out
     assert f"\nencoder  and head initialized from {tmp_path}/first, step " in printed
-
-
-def test_runs_of_earlier_versions_keep_the_order_of_their_labels(trained, tmp_path, capsys):
-    """They sorted whole numbers as text, and weights of classes follow the order."""
-    queue, calls = trained
-    names = {"no": "9", "yes": "10"}
-    task = dataclasses.replace(TASK, train=[
-        dataclasses.replace(example, label=names[example.label]) for example in TASK.train])
-    task = dataclasses.replace(task, dev={"dev": task.train})
-
-    def run(name, labels, epochs=2):
-        run = run_of(tmp_path / name, training__num_train_epochs=epochs, task__class_weights="1,5")
-        spec = dataclasses.replace(run.spec, labels=labels)
-        return dataclasses.replace(
-            run, spec=spec, objective=run.kind.objective(spec, run.config.task))
-
-    def trained_labels(*arguments):
-        loop.train(*arguments)
-        return calls[-1][0].spec.labels, re.search("\nweights  (.*)", capsys.readouterr().out)[1]
-
-    queue += [(0.5,)] * 4
-    old, new = ("10", "9"), ("9", "10")
-    assert trained_labels(run("old", old), task, None) == (old, "10=1, 9=5")
-    assert trained_labels(run("old", new), task, None) == (old, "10=1, 9=5") and len(calls) == 1
-    assert trained_labels(run("old", new, 4), task, None) == (old, "10=1, 9=5")
-    assert trained_labels(run("new", new), task, None) == (new, "9=1, 10=5")
-    initial = pretrained.read(tmp_path / "old")
-    assert trained_labels(run("next", new), task, initial) == (old, "10=1, 9=5")
-    np.testing.assert_array_equal(calls[-1][3][-1], [3, 0])  # The head of the old run.

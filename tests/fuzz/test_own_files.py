@@ -152,7 +152,7 @@ def test_changed_results_are_refused_or_read_as_they_stand(home, results, data):
                                lambda: (checkpoint_of_results(home), Results.load(home)))
     if result is not REFUSED:
         known = dataclasses.asdict(result[1]) | {"checkpoint": result[0]}
-        absent = {"changes": {}, "fold": None, "stopped_early": False, "extended_at": ()}
+        absent = {"changes": {}, "fold": None, "stopped_early": False}
         expected["trials"] = [absent | trial for trial in expected["trials"]]
         assert exact(known) == exact({name: expected.get(name) for name in known})
 
