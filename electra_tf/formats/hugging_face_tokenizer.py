@@ -37,10 +37,7 @@ _BERT_NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chines
 _NFC, _BERT_SPLIT = {"type": "NFC"}, {"type": "BertPreTokenizer"}
 _LONG_WORD_SPLIT = {"type": "Split", "pattern": {"Regex": LONG_WORD_CUT}, "behavior": "Isolated",
                     "invert": False}
-_FINAL_SIGMA, _EARLIER_SIGMA = (
-    {"type": "Replace", "pattern": {"Regex": pattern}, "content": "ς"}
-    for pattern in (FINAL_SIGMA, r"(?<=\p{L})Σ(?!\p{L})"))
-"""The step that is written, and the one of files that earlier versions wrote."""
+_FINAL_SIGMA = {"type": "Replace", "pattern": {"Regex": FINAL_SIGMA}, "content": "ς"}
 _KEPT = r"\p{L}\p{N}\p{P}\p{S}\p{Z}\t\n\r"
 _WORDS = r"\p{P}|[\x{2B820}-\x{2B91F}]"
 """Punctuation and Chinese characters; the library leaves out some of both."""
@@ -216,7 +213,7 @@ def _read_normalization(path: Path, file: _TokenizerFile, ids: Mapping[str, int]
     # The steps of text: a final sigma, BERT's normalizer and perhaps NFC, then BERT's words.
     steps = _flat(file.normalizer, "normalizers")
     splits = _flat(file.pre_tokenizer, "pretokenizers")
-    has_sigma = steps[:1] in ([_FINAL_SIGMA], [_EARLIER_SIGMA])
+    has_sigma = steps[:1] == [_FINAL_SIGMA]
     bert, later_steps = steps[has_sigma:][:1], steps[has_sigma:][1:]
     nfc = (later_steps, splits[1:]) == ([_NFC], [_LONG_WORD_SPLIT])
     if (not bert or not _BERT_NORMALIZER.items() <= bert[0].items() or splits[:1] != [_BERT_SPLIT]

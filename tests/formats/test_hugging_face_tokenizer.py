@@ -1,6 +1,5 @@
 """Tokenizers that this program can't follow are refused in one line that names the entry."""
 
-import json
 
 import pytest
 import tensorflow as tf
@@ -86,14 +85,8 @@ def test_added_tokens_are_words_of_their_own(directory):
     assert words.pieces.to_list()[:3] == [[5], [11], [12]]
 
 
-def test_a_final_sigma_is_that_of_unicode_and_earlier_files_are_read(directory):
+def test_a_final_sigma_is_that_of_unicode(directory):
     fast = pytest.importorskip("tokenizers").Tokenizer.from_file(str(directory / "tokenizer.json"))
     # Python's own lower-casing follows the same rule.
     for word in ("ΟΔΟΣ", "Σ", "ΣΑΣ.", "ΑΣ'Α", "Α'Σ", "ΑΣ.Α", "ΑΣ1", "1Σ", "中Σ"):
         assert fast.normalizer.normalize_str(word).replace(" ", "") == word.lower()
-    text = hugging_face_tokenizer.read_text(directory)
-    first, *others = json.loads((directory / "tokenizer.json").read_text())["normalizer"][
-        "normalizers"]
-    first["pattern"]["Regex"] = r"(?<=\p{L})Σ(?!\p{L})"
-    change_json(directory / "tokenizer.json", **{"normalizer/normalizers": [first, *others]})
-    assert hugging_face_tokenizer.read_text(directory) == text
