@@ -17,16 +17,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from electra_tf.core.errors import UserError, one_line
 
-_HEADER_SECONDS = 10
-"""Longest time from a connection's start, or from its last answer, to the end of a header."""
 _BODY_SECONDS = 20
 """Longest time in which a body must arrive."""
-_NEW_SECONDS = 1
-"""Age up to which a connection that sends nothing is not closed for another one."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -57,11 +52,11 @@ def server(routes: Sequence[Route], address: str, *, middleware: Sequence[Middle
                                             "own page, or send no Origin"}, 403)
         await answer(scope, receive, send)
 
-    # Only HTTP/1.1 by `_Protocol`, without WebSockets; headers of at most 16 KiB.
+    # Only HTTP/1.1, without WebSockets; headers of at most 16 KiB.
     return uvicorn.Server(uvicorn.Config(
-        own_pages_only, http=_Protocol, ws="none",
-        lifespan="off", log_level="error", access_log=False, server_header=False,
-        h11_max_incomplete_event_size=16 * 1024, **settings))
+        own_pages_only, http="h11", ws="none", lifespan="off", log_level="error",
+        access_log=False, server_header=False, h11_max_incomplete_event_size=16 * 1024,
+        **settings))
 
 
 async def _error_response(request: Request, error: Exception) -> Response:
@@ -119,62 +114,3 @@ def _hostname(address: str) -> str:
         return urllib.parse.urlsplit(address).hostname or ""
     except ValueError:
         return ""
-
-
-class _Protocol(H11Protocol):
-    """A connection that must send its requests in time.
-
-    It answers a client that has closed its sending side, and then closes.
-    """
-
-    _half_closed = False
-
-    def connection_made(self, transport: asyncio.Transport) -> None:
-        """Closes connections that wait longest for their clients, if there are too many."""
-        super().connection_made(transport)
-        # The connections beyond the limit: as many that wait for their clients close, the oldest
-        # first. The deadline of a connection tells when it began to wait.
-        excess = len(self.connections) + 1 - self.limit_concurrency
-        if excess > 0:
-            newest = self.loop.time() + _HEADER_SECONDS - _NEW_SECONDS
-            waiting = [connection for connection in self.connections - {self}
-                       if connection.awaits_client and connection.deadline.when() < newest]
-            waiting.sort(key=lambda connection: connection.deadline.when())
-            for connection in waiting[:excess]:
-                self.connections.discard(connection)
-                connection.transport.close()
-        self._expect_header()
-
-    @property
-    def awaits_client(self) -> bool:
-        """True if no request is being answered."""
-        return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
-
-    def _expect_header(self) -> None:
-        self.deadline = self.loop.call_later(_HEADER_SECONDS, self._close_without_header)
-
-    def _close_without_header(self) -> None:
-        if self.cycle is None or self.cycle.response_complete:
-            self.transport.close()
-
-    def eof_received(self) -> bool:
-        """Keeps the connection until a whole request is answered."""
-        self._half_closed = not self.awaits_client
-        return self._half_closed
-
-    def on_response_complete(self) -> None:
-        """Waits for the next request, or closes."""
-        self.deadline.cancel()
-        self._expect_header()
-        super().on_response_complete()
-        if self._half_closed:
-            self.transport.close()
-
-    def send_400_response(self, msg: str) -> None:
-        """Answers what is not HTTP, unless another answer is being sent, and closes."""
-        # A response that has begun can't become an error.
-        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
-            self.transport.write(
-                b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"
-                b"Connection: close\r\n\r\n" + json.dumps({"error": msg}).encode() + b"\n")
-        self.transport.close()

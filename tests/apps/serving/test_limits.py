@@ -7,7 +7,6 @@ import json
 import socket
 import struct
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -108,42 +107,10 @@ def test_compressed_bodies_are_refused_unparsed(echo):
     assert status == 415 and "Content-Encoding: gzip" in json.loads(text)["error"]
 
 
-def test_a_half_closed_client_gets_its_answer(echo):
-    request = header(echo, "Content-Length: 20") + GOOD
-    start = time.monotonic()
-    assert echo.exchange(request, half_close=True).endswith(b'{"predictions": ["a"]}\n')
-    assert time.monotonic() - start < 4  # The connection is closed, not kept alive.
-    assert echo.exchange(request[:-3], half_close=True) == b""
-
-
-def test_slow_clients_are_disconnected(echo, monkeypatch):
-    monkeypatch.setattr(http_server, "_HEADER_SECONDS", 0.3)
+def test_a_slow_body_is_refused(echo, monkeypatch):
     monkeypatch.setattr(http_server, "_BODY_SECONDS", 0.3)
-    for content in (b"", b"POST /v1/mo", header(echo, method="GET", path="/v1/models/echo") + b"G"):
-        start = time.monotonic()
-        assert echo.exchange(content).endswith(b"" if len(content) < 20 else b"}]}")
-        assert time.monotonic() - start < 4  # Less than the 5 s of uvicorn after an answer.
-    start = time.monotonic()
-    with (contextlib.closing(echo.connection()) as connection,
-          pytest.raises(OSError)):
-        connection.connect()
-        for byte in header(echo, "X: " + "y" * 1000):
-            connection.sock.sendall(bytes([byte]))
-            time.sleep(0.02)
-    assert time.monotonic() - start < 10
     assert echo.exchange(header(echo, "Content-Length: 20") + GOOD[:5]).startswith(
         b"HTTP/1.1 408 ")
-
-
-def test_idle_connections_make_room_for_requests(models, monkeypatch):
-    monkeypatch.setattr(http_server, "_NEW_SECONDS", 0.1)
-    with (running.client(models / "echo", max_connections=8) as client,
-          contextlib.ExitStack() as stack):
-        for number in range(20):
-            connection = stack.enter_context(contextlib.closing(client.connection()))
-            connection.connect()
-            connection.sock.sendall((b"", b"POST", header(client, "Content-Length: 9"))[number % 3])
-        until(lambda: client.send("POST", f"{client.path}:predict", GOOD)[0] == 200)
 
 
 def test_disconnected_clients_and_other_protocols_cause_no_traceback(capfd):
@@ -159,9 +126,7 @@ def test_disconnected_clients_and_other_protocols_cause_no_traceback(capfd):
         for content in (b"\x16\x03\x01 nonsense\r\n\r\n", b"GET /" + b"a" * 50_000,
                         b"GET / HTTP/1.1\r\n\r\n",
                         header(client, "Content-Length: x")):
-            answer = client.exchange(content)
-            assert answer.startswith(b"HTTP/1.1 400 "), content[:50]
-            assert json.loads(answer.split(b"\r\n\r\n")[1]).keys() == {"error"}
+            assert client.exchange(content).startswith(b"HTTP/1.1 400 "), content[:50]
         with contextlib.closing(client.connection()) as connection:
             connection.connect()
             connection.sock.sendall(header(client, "Transfer-Encoding: chunked", path="/nothing"))
