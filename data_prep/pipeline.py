@@ -17,7 +17,6 @@ from electra_tf.core.storage import Path
 from electra_tf.data import manifest, records, shards
 from electra_tf.text import coverage
 from electra_tf.text.normalization import TextSettings
-from electra_tf.text.scripts import UnknownScripts
 from electra_tf.text.tokenizer import Tokenizer
 
 BATCH_CHARACTERS = 1 << 19  # Characters per call of the tokenizer's graph.
@@ -43,12 +42,11 @@ def build_shard(
     packing = PACKINGS[settings.packing](layout, random.Random(f"{settings.seed}/{unit.name}"))
     tally: collections.Counter[str] = collections.Counter()
     notes = ReadingNotes()
-    unknown_scripts = UnknownScripts(text)
 
     def serialized() -> Iterator[tuple[bytes, int]]:
         """Yields records and their numbers of tokens."""
         lines = cleaning.clean(unit, tally, notes)
-        for tokenized in _tokenized(lines, text, tally, unknown_scripts):
+        for tokenized in _tokenized(lines, text, tally):
             examples = packing.finish() if tokenized is None else packing.add(tokenized)
             ids = np.frombuffer(b"".join(example.ids for example in examples), layout.dtype)
             # Count what the manifest reports, for all examples of a batch at once.
@@ -66,13 +64,12 @@ def build_shard(
     # Write the records while the text is read; `tally` is complete afterwards.
     shard = shards.write_shard(directory / f"{unit.name}.tfrecord", unit.split, serialized())
     counts = manifest.Counts(
-        **tally, documents=unit.documents, skipped_documents=notes.skipped,
-        unknown_by_script=dict(unknown_scripts.counts))
+        **tally, documents=unit.documents, skipped_documents=notes.skipped)
     return shard, counts, notes
 
 
-def _tokenized(lines: Iterable[str], text: TextSettings, tally: collections.Counter[str],
-               unknown_scripts: UnknownScripts) -> Iterator[TokenizedLines | None]:
+def _tokenized(lines: Iterable[str], text: TextSettings,
+               tally: collections.Counter[str]) -> Iterator[TokenizedLines | None]:
     """Yields batches of tokenized lines, and None after the last; counts what they contain."""
     tokenize = _tokenize_function(text)
     for batch in batches(lines, BATCH_CHARACTERS):
@@ -84,7 +81,6 @@ def _tokenized(lines: Iterable[str], text: TextSettings, tally: collections.Coun
             text_bytes=sum(len(line.encode()) for line in batch), characters=sum(map(len, batch)),
             changed_characters=coverage.count_changed(batch), text_tokens=ids.size,
             tokenizer_words=words, unknown_words=unknown)
-        unknown_scripts.add(batch, ids, splits[1:])
         yield TokenizedLines(ids, splits[1:], np.array([line == DOCUMENT_END for line in batch]))
     yield None
 

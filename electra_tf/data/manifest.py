@@ -1,6 +1,5 @@
 """The manifest of a directory of records, `manifest.json`; a build writes it last."""
 
-import collections
 import concurrent.futures
 import dataclasses
 import functools
@@ -59,20 +58,14 @@ class Counts:
     unknown_words: NonNegative = 0  # Words that became [UNK].
     characters: NonNegative = 0
     changed_characters: NonNegative = 0  # Letters that stripping accents changes or would change.
-    hangul_characters: NonNegative = 0  # Always 0; the format has it.
     skipped_documents: NonNegative = 0
     """Damaged documents, or parts of one, that --on_error=skip left out."""
-    unknown_by_script: Mapping[str, NonNegative] | None = None
-    """Unknown words of every script (`text.coverage`); None if they were not counted."""
+    hangul_characters: NonNegative = 0  # In manifests of earlier builds only.
+    unknown_by_script: Mapping[str, NonNegative] | None = None  # In these only.
 
     def __add__(self, other: "Counts") -> "Counts":
-        # Scripts stay None if neither counted them.
-        sums = {name: value + getattr(other, name) for name, value in vars(self).items()
-                if name != "unknown_by_script"}
-        counted = [collections.Counter(counts.unknown_by_script) for counts in (self, other)
-                   if counts.unknown_by_script is not None]
-        scripts = sum(counted, collections.Counter())
-        return Counts(**sums, unknown_by_script=dict(sorted(scripts.items())) if counted else None)
+        return Counts(**{name: value + getattr(other, name) for name, value in vars(self).items()
+                         if name != "unknown_by_script"})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -17,11 +17,11 @@ def test_documents_of_several_sources_are_counted_apart_and_skipped(build, tmp_p
     assert "damaged documents skipped     2\n" in summary.table(made, 1.0)
 
 
-def test_unknown_words_are_counted_by_script(build, tmp_path):
+def test_many_unknown_words_are_warned_of(build, tmp_path):
     (tmp_path / "text.txt").write_text("a b 7 дом c\n\nдом ไทย a\n" * 9)
     made = build(text=str(tmp_path / "text.txt"))
-    assert made.counts.unknown_by_script == {"Cyrillic": 18, "Thai": 9, "digits": 9}
+    assert made.counts.unknown_words == 9 * 4
     (warning,) = summary.warnings(made)
     assert warning.endswith("pre-train with it.") and "of the words became [UNK]" in warning
     usual = build("usual")
-    assert usual.counts.unknown_by_script == {} and summary.warnings(usual) == []
+    assert usual.counts.unknown_words == 0 and summary.warnings(usual) == []

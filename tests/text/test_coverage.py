@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.text import coverage, scripts
-from electra_tf.text.normalization import NFC, UNCASED, Normalization, TextSettings
+from electra_tf.text import coverage
+from electra_tf.text.normalization import NFC, UNCASED, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests.text import nasty_lines
 
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, "un", "##able", "!", "known"))
 LETTERS = Vocabulary((*VOCABULARY.tokens, "я"))
@@ -44,34 +43,3 @@ def test_characters_of_words_count_as_often_as_the_words():
     assert coverage.count_characters_of_words(counts) == collections.Counter(
         {"한": 3, "국": 3, " ": 3, "a": 5, "b": 2})
     assert coverage.count_characters("abaé") == {"a": 2, "b": 1, "é": 1}
-
-
-@pytest.mark.parametrize("normalization", [UNCASED, Normalization(lower_case=False,
-                                                                  strip_accents=False)])
-def test_nasty_lines_one_by_one_and_together(normalization):
-    """Against the tokenizer's words, each tokenized by itself."""
-    lines = nasty_lines.lines(200, seed=1)
-    text = TextSettings(vocabulary=LETTERS, normalization=normalization)
-    tokenizer = Tokenizer(text)
-    words = [word.decode() for row in tokenizer.splitter.words(tf.constant(lines)).to_list()
-             for word in row]
-    pieces = tokenizer.tokenize(tf.constant(words))
-    unknown = [word for word, row in zip(words, pieces.to_list(), strict=True)
-               if row == [LETTERS.unk_id]]
-    expected = scripts.word_scripts(unknown)
-    assert len(set(expected)) > 5
-    rows, counter = tokenizer.tokenize(tf.constant(lines)), scripts.UnknownScripts(text)
-    counter.add(lines, rows.flat_values.numpy(), rows.row_splits.numpy()[1:])
-    assert counter.counts == {script: expected.count(script) for script in set(expected)}
-
-
-def test_the_script_of_a_word_is_that_of_its_first_letter():
-    expected = {
-        "word": "Latin", "##ß": "Latin", "3rd": "Latin", "x3": "Latin", "Ωmega": "Greek",
-        "дом": "Cyrillic", "漢字": "Han", "かな": "Hiragana", "カナ": "Katakana", "한국": "Hangul",
-        "\u1112\u1161": "Hangul", "שלום": "Hebrew", "سلام": "Arabic", "हिन्दी": "Devanagari",
-        "ไทย": "Thai", "ᏣᎳᎩ": "Cherokee", "ꯃꯤꯇꯩ": "other scripts", "1,5": "digits", "٣": "Arabic",
-        "７": "digits", "##7": "digits", "—": "signs", "😀": "signs", "##": "signs",
-        "\u0301": "signs", "": "signs"}
-    assert dict(zip(expected, scripts.word_scripts(list(expected)), strict=True)) == expected
-    assert scripts.word_scripts([]) == []

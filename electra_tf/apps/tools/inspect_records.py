@@ -117,9 +117,7 @@ def tables(manifest: Manifest, vocabulary: Vocabulary,
         ("most frequent", listed(used[:NUM_TOKENS])), ("rarest", listed(used[-NUM_TOKENS:])),
         ("never", f"{len(order) - len(used):,} of {len(order):,}"),
         ("per word", f"{frequencies[order].sum() / max(1, num_words):.2f}"),
-        ("[UNK]", f"{unknown:,} words" + "".join(
-            f", {script} {number:,}"
-            for script, number in (counts.unknown_by_script or {}).items())))
+        ("[UNK]", f"{unknown:,} words"))
     return [TextTable(title="Records", rows=tuple(records)),
             TextTable(title="Lengths", heading=("tokens", "train", "held out"), rows=tuple(rows)),
             TextTable(title="Tokens", rows=tokens,
