@@ -1,9 +1,7 @@
 """Reads dumps of Wikipedia and other MediaWikis: XML with pages of wikitext.
 
-A dump's <siteinfo> names each namespace once; this module has the other names and words: those of
-MediaWiki 1.39 (languages/messages/Messages*.php, with the aliases of each language's fallbacks), of
-1.46 for 15 large Wikipedias, and short names such as "CAT" of Wikimedia's settings
-(wmf-config/core-Namespaces.php). English names are valid in every wiki.
+A dump's <siteinfo> names each namespace once. Languages of several scripts have other names for
+them, those of MediaWiki (languages/messages/Messages*.php). English names are valid in every wiki.
 """
 
 import functools
@@ -21,50 +19,13 @@ from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import Path
 
 NAMESPACES = {
-    "ar": "ملف صورة وسائط ميديا تصنيف", "arz": "ملف صورة وسائط ميديا تصنيف",
-    "bg": "Файл Картинка Медия Категория", "bn": "চিত্র মিডিয়া বিষয়শ্রেণী",
-    "bs": "Datoteka Slika Mediji Medija Kategorija", "ca": "Fitxer Imatge Categoria",
-    "cs": "Soubor Obrázok Média Kategorie Kat", "da": "Fil Billede Kategori",
-    "de": "Datei Bild Medium Kategorie", "el": "Αρχείο Εικόνα Μέσο Μέσον Κατηγορία",
-    "eo": "Dosiero Aŭdvidaĵo Kategorio", "es": "Archivo Imagen Medio Categoría CAT",
-    "et": "Fail Pilt Meedia Kategooria", "eu": "Fitxategi Irudi Kategoria",
-    "fa": "پرونده تصویر مدیا رسانه رسانه\u200cای رده", "fi": "Tiedosto Kuva Luokka",
-    "fr": "Fichier Média Catégorie", "gl": "Ficheiro Arquivo Imaxe Imagem Categoría",
-    "he": "קובץ קו תמונה מדיה קטגוריה קט", "hi": "चित्र मीडिया श्रेणी श्र",
-    "hr": "Datoteka DT Slika Mediji Kategorija KT CT", "hu": "Fájl Kép Média Kategória",
-    "id": "Berkas Gambar Kategori", "it": "File Immagine Categoria CAT",
-    "ja": "ファイル 画像 メディア カテゴリ", "ko": "파일 그림 미디어 분류",
-    "la": "Fasciculus Imago Categoria", "lt": "Vaizdas Medija Kategorija",
-    "ms": "Fail Imej Kategori", "nb": "Fil Bilde Medium Kategori",
-    "nl": "Bestand Afbeelding Categorie", "nn": "Fil Bilde Filpeikar Kategori",
-    "no": "Fil Bilde Medium Kategori", "pl": "Plik Grafika Kategoria",
-    "pt": "Ficheiro Arquivo Imagem Multimédia Categoria CAT",
-    "ro": "Fișier Fişier Imagine Categorie", "ru": "Файл Изображение Медиа Категория К",
-    "sh": "Datoteka DT Slika Mediji Medija Kategorija KAT KT "
-          "Датотека ДТ Слика Медија Категорија КАТ КТ",
-    "sk": "Súbor Obrázok Médiá Kategória",
-    "sr": "Датотека Слика Фотографија Медиј Медија Категорија "
-          "Datoteka Slika Fotografija Medij Medija Kategorija",
-    "sv": "Fil Bild Kategori", "th": "ไฟล์ ภาพ สื่อ หมวดหมู่",
-    "tr": "Dosya Resim Ortam Medya Kategori KAT",
-    "uk": "Файл Зображення Изображение Медіа Медиа Категорія Категория",
-    "vi": "Tập_tin Hình Phương_tiện Thể_loại",
+    "ja": "ファイル 画像 メディア カテゴリ",
+    "sh": "Datoteka Slika Mediji Medija Kategorija Датотека Слика Медија Категорија",
+    "sr": "Датотека Слика Медиј Медија Категорија Datoteka Slika Medij Medija Kategorija",
     "yue": "文件 檔 檔案 档 档案 圖 圖像 图 图像 媒體 媒体 分類 分类 類 类",
-    "zh": "文件 图像 圖像 图片 圖片 档案 檔案 媒体 媒體 媒体文件 媒體文件 媒体档案 媒體檔案 "
-          "分类 分類 CAT",
-}
+    "zh": "文件 图像 圖像 图片 圖片 档案 檔案 媒体 媒體 媒体文件 媒體文件 分类 分類"}
 NAMESPACES |= dict.fromkeys(("gan", "lzh", "wuu"), NAMESPACES["zh"])  # Their fallback is zh.
-"""Language -> names of the namespaces of files, other media and categories."""
-REDIRECTS = frozenset(word.lower() for word in """
-    REDIRECT WEITERLEITUNG REDIRECTION REDIRECCIÓN REDIRECCION REDIRECCIÓ REDIRECCIO RINVIA RINVIO
-    RIMANDO REDIRECIONAMENTO DOORVERWIJZING PATRZ PRZEKIERUJ TAM OMDIRIGERING OMDIRIGER
-    ПЕРЕНАПРАВЛЕНИЕ ПЕРЕНАПР ПЕРЕНАПРАВЛЕННЯ пренасочване виж Преусмери Преусмјери PREUSMERI
-    PREUSMJERI 転送 リダイレクト 重定向 重新導向 넘겨주기 تحويل अनुप्रेषित पुनर्प्रेषित تغییر_مسیر
-    تغییرمسیر הפניה YÖNLENDİRME YÖNLENDİR yönlendirme yönlendir đổi ALIH LENCONG PŘESMĚRUJ
-    PRESMERUJ ÁTIRÁNYÍTÁS OHJAUS UUDELLEENOHJAUS suuna PERADRESAVIMAS BIRZUZENDU REDIRECTEAZA
-    ΑΝΑΚΑΤΕΥΘΥΝΣΗ ALIDIREKTI ALIDIREKTU AL เปลี่ยนทาง পুনর্নির্দেশ পুনঃর্নির্দেশ পুনঃনির্দেশ
-    পুননির্দেশ""".split())
-"""Words that begin a page that is a redirect, in the languages of `NAMESPACES`."""
+"""Language -> other names of the namespaces of files, other media and categories that it uses."""
 VARIANTS = frozenset("ban crh gan iu kk ku mni sh shi sr tg tly uz wuu zgh zh".split())
 """Languages whose pages have the markup of variants, -{...}-; kk had it in MediaWiki 1.39."""
 _BEGIN, _END, _LAST = b"<page>", b"</page>", b"</mediawiki>"
@@ -72,8 +33,7 @@ _CHUNK = 1 << 20
 _MAX_PAGE_BYTES = 64 << 20  # Bytes; MediaWiki takes 2 MB of wikitext.
 _NAMESPACE = re.compile(rb"<ns>\s*(-?\d+)\s*</ns>")
 _REDIRECT = re.compile(rb"<redirect\b")
-_REDIRECT_TEXT = re.compile(
-    rb"<text[^>]*>\s*(?:#|\xef\xbc\x83)(?:REDIRECT\b|([^<\[\n]{1,80})\[\[)", re.IGNORECASE)
+_REDIRECT_TEXT = re.compile(rb"<text[^>]*>\s*#REDIRECT\b", re.IGNORECASE)
 _HEAD = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?<mediawiki\b[^>]*>"
                    rb"(?:\s*<siteinfo>.*?</siteinfo>)?", re.DOTALL)
 _MEDIA = re.compile(rb'<namespace key="(-2|6|14)"[^>]*>([^<]+)</namespace>')
@@ -150,16 +110,11 @@ def split_articles(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]
 
 
 def _is_article(page: bytes) -> bool:
-    # Redirects have an element in new dumps, and only a word in the text of old ones.
+    # Dumps before 2010 have no element of redirects, but a word in their text.
     head = page[:page.find(b"<revision")]
     namespace = _NAMESPACE.search(head)
-    if (namespace is not None and namespace[1] != b"0") or _REDIRECT.search(head):
-        return False
-    text = _REDIRECT_TEXT.search(page)
-    if text is None or text[1] is None:
-        return text is None
-    word = text[1].decode(errors="replace").strip().rstrip(":").strip()
-    return word.replace(" ", "_").lower() not in REDIRECTS
+    return (namespace is None or namespace[1] == b"0") and not (
+        _REDIRECT.search(head) or _REDIRECT_TEXT.search(page))
 
 
 def parse_article(headings: bool, wikis: dict[str, dict[str, Any]], part: DocumentPart
