@@ -28,7 +28,7 @@ EXTRAS = {
     "apache_beam": "data", "datasketch": "data", "mwparserfromhell": "data", "pyarrow": "data",
     "zstandard": "data", "ai_edge_litert": "serving", "starlette": "serving", "uvicorn": "serving",
     "onnx": "onnx", "onnxruntime": "onnx", "tokenizers": "onnx",
-    "tensorflow_datasets": "tfds", "huggingface_hub": "hub", "official": "model-garden",
+    "tensorflow_datasets": "tfds", "huggingface_hub": "hub",
     "wandb": "wandb", "mlflow": "mlflow",
 }
 """Module -> optional packages of electra-tf in pyproject.toml that provide it."""

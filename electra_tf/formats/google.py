@@ -12,7 +12,7 @@ import tensorflow as tf
 from annotated_types import Ge
 
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE, generator_fact
-from electra_tf.checkpoints.weights import ENCODER, GRAPH, Weights, open_reader
+from electra_tf.checkpoints.weights import ENCODER, Weights, open_reader
 from electra_tf.config.model import ModelConfig
 from electra_tf.core import storage, strict_json
 from electra_tf.core.atomic_file import make_directory, write_json
@@ -25,12 +25,7 @@ from electra_tf.formats.parts import (
     require_networks,
     require_pretrained,
 )
-from electra_tf.formats.pretrained import (
-    BERT_SIZES,
-    BERT_TRAINING_SETTINGS,
-    Checkpoint,
-    Format,
-)
+from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Checkpoint
 from electra_tf.text.normalization import Normalization, TextSettings, recorded_normalization
 
 PREFIX, CONFIG_FILE = "model.ckpt", "bert_config.json"
@@ -40,7 +35,7 @@ _PUBLISHED_HEADS = {(256, 12): 4, (768, 12): 12, (1024, 24): 16}
 
 def read(prefix: str, vocab_file: Path | None, normalization: Normalization | None,
          num_heads: int | None) -> Checkpoint:
-    """Returns the networks of a TensorFlow checkpoint: of Google's code, or of Model Garden's."""
+    """Returns the networks of a TensorFlow checkpoint of Google's code."""
     vocab_file = vocab_file or storage.path(prefix).parent / VOCABULARY_FILE
     text = TextSettings.load(vocab_file, normalization)
     # A cased vocabulary would be read as uncased, the default, if no file says otherwise.
@@ -53,11 +48,8 @@ def read(prefix: str, vocab_file: Path | None, normalization: Normalization | No
                 "checkpoint: python -m "
                 f"electra_tf.apps.tools.convert_checkpoint --from={prefix} --to=NEW_DIRECTORY "
                 "--to_format=run --nolower_case")
-    # Only Model Garden's checkpoints have an object graph; Google's are of TensorFlow 1.
     with open_reader(prefix) as reader:
-        model, weights = (Format.MODEL_GARDEN.module.read(reader, prefix)
-                          if reader.has_tensor(GRAPH)
-                          else _read_networks(reader, prefix, num_heads))
+        model, weights = _read_networks(reader, prefix, num_heads)
     model, weights = drop_padding_rows(model, weights, text.vocabulary, prefix)
     checkpoint = Checkpoint(source=prefix, config=model, text=text, weights=weights)
     require_networks(checkpoint)
@@ -95,22 +87,18 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
         shape_and_slices=tf.constant([""] * len(names)),
         tensors=[tf.constant(checkpoint.weights[name]) for name in names])
     checkpoint.text.save(directory / VOCABULARY_FILE)
-    write_settings(checkpoint.config, directory)
+    # The settings, under BERT's names.
+    names = BERT_SIZES | BERT_TRAINING_SETTINGS
+    write_json(directory / CONFIG_FILE, {
+        bert_name: getattr(checkpoint.config, name) for name, bert_name in names.items()})
 
 
 def _require_heads_of_64_units(model: ModelConfig, source: str) -> None:
     if generator_fact(model):
         raise UserError(f"{source}: the generator is as wide as the discriminator, whose heads "
                         f"have {model.hidden_size // model.num_heads} units. Google's code gives "
-                        "a generator heads of 64 units. Use the format run, hugging_face or "
-                        "model_garden, which hold the number of heads.")
-
-
-def write_settings(model: ModelConfig, directory: Path) -> None:
-    """Writes `bert_config.json`, whose names of settings are BERT's."""
-    names = BERT_SIZES | BERT_TRAINING_SETTINGS
-    write_json(directory / CONFIG_FILE, {
-        bert_name: getattr(model, name) for name, bert_name in names.items()})
+                        "a generator heads of 64 units. Use the format run or hugging_face, which "
+                        "hold the number of heads.")
 
 
 def infer_model(weights: Weights, source: str, num_heads: int | None = None) -> ModelConfig:

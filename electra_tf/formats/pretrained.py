@@ -38,12 +38,11 @@ GENERATOR_BIAS = "generator_predictions/output_bias"
 
 
 class Format(enum.StrEnum):
-    """Format of the checkpoint; those of Google and Model Garden have `vocab.txt` beside them."""
+    """Format of the checkpoint; that of Google has `vocab.txt` beside it."""
 
     RUN = "run"
     GOOGLE = "google"
     HUGGING_FACE = "hugging_face"
-    MODEL_GARDEN = "model_garden"
 
     @property
     def module(self) -> Any:
@@ -116,9 +115,8 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
     Hugging Face Hub, "owner/name" or "hf://owner/name@revision". In Hugging Face's format,
     `encoder_only` leaves out a generator and a task's head, `with_task=False` the head alone, and
     `text_columns` are those of the one or two texts that a fine-tuned model reads. For checkpoints
-    of Google and Model Garden, `vocab_file`, `normalization` and `num_heads` replace what the files
-    beside them say. Raises `UserError` for damage, missing or unknown weights, and values that
-    aren't finite.
+    of Google, `vocab_file`, `normalization` and `num_heads` replace what the files beside them say.
+    Raises `UserError` for damage, missing or unknown weights, and values that aren't finite.
     """
     # Read the format that the files show.
     form = Format.HUGGING_FACE if hub.is_model_name(path) else _find_format(path)
@@ -136,8 +134,8 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
         checkpoint = form.module.read(prefix, vocab_file, normalization, num_heads)
     else:
         raise UserError(f"{path} holds no checkpoint: neither {SETTINGS_FILE} (a run of this "
-                        "program), nor config.json (Hugging Face), nor *.index (Google, Model "
-                        f"Garden).{_advice(path)}")
+                        f"program), nor config.json (Hugging Face), nor *.index (Google)."
+                        f"{_advice(path)}")
 
     # What holds for every format.
     if text_columns and (form is not Format.HUGGING_FACE or checkpoint.task is None):

@@ -41,7 +41,7 @@ def test_heads_of_a_wide_generator_and_an_encoder_alone_are_kept_or_refused(tmp_
     pretrained.write(alone, tmp_path / "alone", form)
     tiny_networks.require_equal_weights(pretrained.read(tmp_path / "alone"), alone)
     if form is Format.GOOGLE:
-        with refused("heads have 16 units.*Use the format run, hugg"):
+        with refused("heads have 16 units.*Use the format run or hugg"):
             pretrained.write(checkpoint, tmp_path / "out", form)
         return
     pretrained.write(checkpoint, tmp_path / "out", form)
@@ -148,7 +148,7 @@ def test_a_path_without_a_checkpoint_is_refused_with_the_paths_to_name(checkpoin
                         (network / "model.safetensors", network)):
         with refused(f"{path} holds no checkpoint: .* Name {names}.$"):
             pretrained.read(path)
-    with refused(r"holds no checkpoint: .* Model Garden\)\.$"):
+    with refused(r"holds no checkpoint: .* \(Google\)\.$"):
         pretrained.read(tmp_path / "nowhere" / "else" / "a")
 
 

@@ -1,4 +1,4 @@
-r"""Converts networks between this program, Google's code, Hugging Face and Model Garden.
+r"""Converts networks between this program, Google's code and Hugging Face.
 
     python -m electra_tf.apps.tools.convert_checkpoint --from=runs/small --to=small_hf \
         --to_format=hugging_face
@@ -54,7 +54,7 @@ def define() -> None:
     flags.DEFINE_string("from", None, "Directory with the networks, or prefix of a checkpoint.",
                         required=True)
     flags.DEFINE_string("to", None, "Directory to write, which must not exist.", required=True)
-    flags.DEFINE_enum("to_format", None, ["run", "google", "hugging_face", "model_garden"],
+    flags.DEFINE_enum("to_format", None, ["run", "google", "hugging_face"],
                       "Format to write.", required=True)
     flags.DEFINE_string("vocab_file", None, "Vocabulary file. Default: vocab.txt beside --from.")
     flags.DEFINE_bool("lower_case", None, "The vocabulary is uncased. Default: the value "
@@ -69,7 +69,7 @@ def define() -> None:
 
 run = functools.partial(command_line.run, main, define, summary=__doc__, groups={
     "Networks": ["from", "to", "to_format", "text_columns"],
-    "For checkpoints of Google and Model Garden": ["vocab_file", "lower_case", "num_heads"]})
+    "For checkpoints of Google": ["vocab_file", "lower_case", "num_heads"]})
 
 if __name__ == "__main__":
     run()
