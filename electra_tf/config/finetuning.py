@@ -18,7 +18,7 @@ SCRATCH = "none"
 _TUNABLE = ("task", "optimizer", "training")
 _DROPOUT = ("model.hidden_dropout", "model.attention_dropout")
 _FIXED = {f"training.{name}" for name in (
-    "seed", "precision", "num_trials", "num_folds", "distillation_hidden_weight")}
+    "seed", "precision", "num_trials", "num_folds")}
 Length = Annotated[int, Interval(gt=0, le=1 << 16)]
 PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
 """A kind of vector of a text, by its name in sentence-transformers."""
@@ -147,11 +147,8 @@ class FinetuningTrainingConfig(Section, prefix="training."):
     distillation_temperature: Annotated[float, Interval(gt=0, le=1000), TRAINING] = setting(
         2.0, """Divisor of the teacher's and the student's logits in the loss that compares
         them.""")
-    distillation_weight: Annotated[float, Interval(ge=0, le=1), TRAINING] = setting(
+    distillation_weight: Annotated[float, Interval(gt=0, le=1), TRAINING] = setting(
         0.5, "Weight of the loss that compares with --teacher. The labels' loss has the rest.")
-    distillation_hidden_weight: Annotated[float, Interval(ge=0, le=1_000_000), TRAINING] = setting(
-        0.0, """Weight of the cosine distance between the teacher's [CLS] vector and the student's,
-        which is projected to the same size.""")
 
     @property
     def keeps_best_epoch(self) -> bool:

@@ -6,7 +6,6 @@ needs neither its network nor its vocabulary.
 
 import dataclasses
 import hashlib
-import types
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -15,7 +14,7 @@ import tf_keras
 
 from electra_tf.checkpoints.run_directory import SETTINGS_FILE
 from electra_tf.checkpoints.weights import assign_weights
-from electra_tf.config.finetuning import FinetuningTrainingConfig, LongTexts
+from electra_tf.config.finetuning import FinetuningTrainingConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.runtime import Precision
 from electra_tf.core.errors import UserError, shown
@@ -26,13 +25,11 @@ from electra_tf.finetuning.results import shown_score
 from electra_tf.finetuning.run import FinetuningRun
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Checkpoint
-from electra_tf.modeling.layers import Dense, LayerOptions
 from electra_tf.modeling.rng import Rng
 from electra_tf.objectives.objective import LossOutput, count
-from electra_tf.tasks.kinds.base import TaskObjective, sum_where, text_vectors
+from electra_tf.tasks.kinds.base import TaskObjective, sum_where
 from electra_tf.tasks.registry import KINDS, recipe
 from electra_tf.tasks.task import Example, Kind, TaskSpec
-from electra_tf.text.rows import Tokens
 
 TEACHER, IS_LABELLED = "teacher/", "is_labelled"
 """Targets of rows: the prefix of the teacher's outputs, and the mark of rows with a label."""
@@ -54,11 +51,6 @@ def with_teacher(run: FinetuningRun, path: Path | None) -> FinetuningRun:
     if f"{path.resolve()}/".startswith(f"{run.model_dir.resolve()}/"):
         raise UserError(f"--teacher={path} is in --model_dir={run.model_dir}, the student's "
                         "directory; name another --model_dir.")
-    configs = [override(run.config, changes) for changes in run.combinations]
-    if any(not config.training.distillation_weight and
-           not config.training.distillation_hidden_weight for config in configs):
-        raise UserError("--distillation_weight=0 leaves --teacher out of the loss; give a weight "
-                        "in (0, 1], or a --distillation_hidden_weight.")
 
     # The teacher: a classifier of the same texts, with the same labels.
     teacher = pretrained.read(path)
@@ -74,11 +66,6 @@ def with_teacher(run: FinetuningRun, path: Path | None) -> FinetuningRun:
             len(spec.text_columns) == 2 or (path / SETTINGS_FILE).exists()):
         raise UserError(f"--teacher={path} reads {len(spec.text_columns)} text(s) per example, and "
                         f"--task={run.spec.name} {len(run.spec.text_columns)}.")
-    if any(config.training.distillation_hidden_weight and LongTexts.WINDOWS in (
-            config.task.long_texts, teacher.task_settings.get("task.long_texts"))
-           for config in configs):
-        raise UserError("--distillation_hidden_weight compares one vector per text; leave it out "
-                        "if teacher or student have --long_texts=windows.")
     _label_order(run.spec, spec, path)
     return dataclasses.replace(run, teacher=teacher)
 
@@ -112,7 +99,7 @@ def add_targets(run: FinetuningRun, examples: Sequence[Example], rows: Sequence[
                 dev: Mapping[str, Sequence[Example]]) -> list[Row]:
     """Returns the rows of examples with the outputs of the run's teacher; prints its scores."""
     # The teacher, which reads the student's examples with its own vocabulary and settings.
-    teacher, training = run.teacher, run.config.training
+    teacher = run.teacher
     spec = TaskSpec.from_dict(teacher.task, teacher.source)
     config = dataclasses.replace(override(recipe(spec.name, teacher.config), {
         **teacher.task_settings, "training.precision": Precision.FLOAT32.value,
@@ -121,14 +108,11 @@ def add_targets(run: FinetuningRun, examples: Sequence[Example], rows: Sequence[
                                  objective=KINDS[spec.kind].objective(spec, config.task))
     model = reader.build_model(seed=0)
     assign_weights(model.variables, teacher.weights, teacher.source)
-    if training.distillation_hidden_weight:
-        reader = dataclasses.replace(reader, objective=DistillationObjective(
-            reader.objective, training))
     predictor, order = Predictor(reader, model), _label_order(run.spec, spec, teacher.source)
 
     def outputs(part: Sequence[Example]) -> list[dict[str, np.ndarray]]:
         results = predictor.predict(reader.encode(part).rows, progress())
-        return [{**result, "logits": result["logits"][order]} for result in results]
+        return [{"logits": result["logits"][order]} for result in results]
 
     # Its scores on dev, and its outputs as targets of every row.
     scores = [f"{split}: {metric} {shown_score(metric, value)}" for split, part in dev.items()
@@ -140,28 +124,12 @@ def add_targets(run: FinetuningRun, examples: Sequence[Example], rows: Sequence[
         for row, output, example in zip(rows, outputs(examples), examples, strict=True)]
 
 
-def student(run: FinetuningRun, model: tf_keras.Model,
-            seed: int) -> tuple["DistillationObjective", tf_keras.Model]:
-    """Returns the objective, and what it trains: a model, and a projection of hidden vectors."""
-    training = run.config.training
-    if training.distillation_hidden_weight:
-        parts = (model.encoder, model.head)
-        with run.strategy.scope():
-            model = tf_keras.Model(name="student")
-            model.encoder, model.head = parts
-            model.projection = Dense(
-                "distillation/projection", run.config.model.hidden_size,
-                run.teacher.config.hidden_size, LayerOptions(seed=seed))
-    return DistillationObjective(run.objective, training), model
-
-
 @dataclasses.dataclass(frozen=True)
 class DistillationObjective:
-    """(1 - a) CE + a T^2 KL(teacher || student) + b (1 - cosine of the vectors of [CLS]).
+    """(1 - a) CE + a T^2 KL(teacher || student) (Hinton et al., 2015, section 2).
 
-    CE is the task's own loss, a mean over rows with a label; the others are means over all rows
-    (Hinton et al., 2015, section 2; the cosine: Sanh et al., 2019). KL of a set of labels is the
-    mean of those of the labels.
+    CE is the task's own loss, a mean over rows with a label; KL is a mean over all rows. That of a
+    set of labels is the mean of those of the labels.
     """
 
     hard: TaskObjective
@@ -169,9 +137,9 @@ class DistillationObjective:
 
     @property
     def loss_weights(self) -> Mapping[str, float]:
-        """Returns 1 - a, a and b."""
-        soft, hidden = self.config.distillation_weight, self.config.distillation_hidden_weight
-        return {"hard": 1.0 - soft, "soft": soft, "hidden": hidden}
+        """Returns 1 - a and a."""
+        soft = self.config.distillation_weight
+        return {"hard": 1.0 - soft, "soft": soft}
 
     def prepare_inputs(self, batch: RowBatch,
                        rng: Rng) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
@@ -179,26 +147,12 @@ class DistillationObjective:
         targets = {**batch.targets, "present": batch.present}
         inputs, terms = self.hard.prepare_inputs(batch._replace(
             present=batch.present & targets[IS_LABELLED], targets=targets), rng)
-        return inputs, {"hard": terms["loss"], **dict.fromkeys(
-            ("soft", "hidden"), count(batch.present))}
+        return inputs, {"hard": terms["loss"], "soft": count(batch.present)}
 
     def compute(self, model: tf_keras.Model, inputs: RowBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
-        """Needs the targets of `add_targets` in training; otherwise also returns "vectors"."""
-        # The vectors of [CLS], float32 [B, H], which the head and the third loss read.
-        network, vectors = model, None
-        if self.config.distillation_hidden_weight:
-            vectors = text_vectors(
-                model.encoder, Tokens(inputs.ids, inputs.segment_ids, inputs.padding_mask),
-                self.hard.config, rng if training else None)
-            network = types.SimpleNamespace(head=model.head, encoder=types.SimpleNamespace(
-                first=lambda *_: vectors))  # They are computed once.
-        hard = self.hard if vectors is None else dataclasses.replace(
-            self.hard, config=dataclasses.replace(self.hard.config, classifier_pooling="cls"))
-        output = hard.compute(network, inputs, rng, training=training)
-        if not training:
-            return output._replace(per_example={**output.per_example,
-                                                "vectors": tf.cast(vectors, tf.float32)})
+        """Needs the targets of `add_targets`."""
+        output = self.hard.compute(model, inputs, rng, training=training)
 
         # T^2 KL(teacher || student) of the classes, or of every label: it is there or not.
         targets, temperature = inputs.targets, self.config.distillation_temperature
@@ -210,13 +164,6 @@ class DistillationObjective:
         if self.hard.spec.kind is Kind.MULTILABEL:
             divergences = tf.reduce_mean(divergences, axis=-1)
 
-        # 1 - cosine of the projected vectors and the teacher's.
-        distances = tf.zeros_like(divergences)
-        if vectors is not None:
-            projected = model.projection(tf.cast(vectors, tf.float32))
-            distances = 1.0 + tf_keras.losses.cosine_similarity(  # The negative cosine.
-                targets[f"{TEACHER}vectors"], projected)
         return output._replace(loss_sums={
             "hard": output.loss_sums["loss"],
-            "soft": temperature**2 * sum_where(divergences, targets["present"]),
-            "hidden": sum_where(distances, targets["present"])})
+            "soft": temperature**2 * sum_where(divergences, targets["present"])})

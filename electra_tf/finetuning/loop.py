@@ -209,7 +209,7 @@ def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int
     """
     config, objective = override(run.config, {"training.seed": seed}), run.objective
     if run.teacher is not None:
-        objective, model = distillation.student(run, model, seed)
+        objective = distillation.DistillationObjective(objective, config.training)
     state = devices.build_state(config, model, run.strategy, rate_factors(
         (variable.name for variable in model.trainable_variables),
         num_layers=config.model.num_layers, decay=config.optimizer.layerwise_decay,

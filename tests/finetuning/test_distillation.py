@@ -53,8 +53,8 @@ def teacher(tmp_path_factory):
     return teacher_at(tmp_path_factory.mktemp("teachers") / "run")
 
 
-def run_of(model_dir, spec=SPEC, long_texts="truncate", **changes):
-    config = override(FinetuningConfig(), SETTINGS | {"task.long_texts": long_texts} | {
+def run_of(model_dir, spec=SPEC, **changes):
+    config = override(FinetuningConfig(), SETTINGS | {
         f"training.{name}": value for name, value in changes.items()})
     return prepare_run(config, spec, TEXT, model_dir)
 
@@ -65,9 +65,6 @@ def task_of(count=20, **changes):
 
 STUDENT = [[1., -.5, .25], [0., 2., -1.], [-1.5, .5, 3.]]
 TEACHER = [[2., .5, -1.], [-.5, 1., 0.], [0., -2., 1.5]]
-VECTORS = [[1., 2.], [-1., .5], [0., 3.]]
-PROJECTION = [[1., 0., -1.], [.5, 2., 1.]]
-TEACHER_VECTORS = [[1., 1., 0.], [0., -1., 2.], [3., 0., 1.]]
 
 
 @pytest.mark.parametrize(("kind", "temperature", "labelled", "hard", "soft"), [
@@ -78,36 +75,31 @@ TEACHER_VECTORS = [[1., 1., 0.], [0., -1., 2.], [3., 0., 1.]]
 def test_the_losses_equal_those_of_pytorch(kind, temperature, labelled, hard, soft):
     """PyTorch 2's F.cross_entropy(student[:labelled], [0, 1, 0][:labelled]),
     F.kl_div(F.log_softmax(student / T, -1), F.softmax(teacher / T, -1), reduction="batchmean") *
-    T**2, and CosineEmbeddingLoss()(vectors @ projection, teacher_vectors, ones(3)). For sets of
-    labels BCEWithLogitsLoss()(student[:labelled], [[1, 0, 1], [0, 0, 0]]) and
+    T**2. For sets of labels BCEWithLogitsLoss()(student[:labelled], [[1, 0, 1], [0, 0, 0]]) and
     T**2 * kl_divergence(Bernoulli(logits=teacher / T), Bernoulli(logits=student / T)).mean().
     """
     objective = DistillationObjective(
         tiny_networks.task_objective(kind, 3), FinetuningTrainingConfig(
-            distillation_temperature=temperature, distillation_weight=0.25,
-            distillation_hidden_weight=3.0))
+            distillation_temperature=temperature, distillation_weight=0.25))
     model = types.SimpleNamespace(
-        encoder=types.SimpleNamespace(first=lambda *_: tf.constant([*VECTORS, [0., 0.]])),
-        head=lambda *_: tf.constant([*STUDENT, [9., 0., 0.]]),
-        projection=lambda vectors: vectors @ tf.constant(PROJECTION))
+        encoder=types.SimpleNamespace(first=lambda *_: tf.zeros([4, 2])),
+        head=lambda *_: tf.constant([*STUDENT, [9., 0., 0.]]))
     tokens = tf.ones([4, 2], tf.int32)
     batch = RowBatch(tokens, tokens > 0, tokens, tf.constant([True] * 3 + [False]), {
         "label": tf.constant([0, 1, 0, 0]), "labels": tf.constant([[1., 0., 1.], *[[0.] * 3] * 3]),
         "is_labelled": tf.range(4) < labelled,
-        "teacher/logits": tf.constant([*TEACHER, [0.] * 3]),
-        "teacher/vectors": tf.constant([*TEACHER_VECTORS, [0.] * 3])})
+        "teacher/logits": tf.constant([*TEACHER, [0.] * 3])})
     inputs, terms = objective.prepare_inputs(batch, RNG)
     sums = objective.compute(model, inputs, RNG, training=True).loss_sums
     means = {name: float(sums[name] / terms[name]) for name in sums}
-    assert means == pytest.approx({"hard": hard, "soft": soft, "hidden": 0.4236895}, rel=1e-5)
-    assert objective.loss_weights == {"hard": 0.75, "soft": 0.25, "hidden": 3.0}
+    assert means == pytest.approx({"hard": hard, "soft": soft}, rel=1e-5)
+    assert objective.loss_weights == {"hard": 0.75, "soft": 0.25}
 
 
 @pytest.mark.parametrize("form", [Format.RUN, Format.HUGGING_FACE])
 def test_a_teachers_labels_are_matched_by_name(form, tmp_path, capsys):
     teacher = teacher_at(tmp_path / "teacher", form)
-    run = distillation.with_teacher(
-        run_of(tmp_path / "student", distillation_hidden_weight=1), teacher)
+    run = distillation.with_teacher(run_of(tmp_path / "student"), teacher)
     unlabelled = [dataclasses.replace(EXAMPLES[3], label=None)]
     rows = run.encode([*EXAMPLES, *unlabelled]).rows
     rows = distillation.add_targets(run, [*EXAMPLES, *unlabelled], rows, {"dev": EXAMPLES})
@@ -118,8 +110,6 @@ def test_a_teachers_labels_are_matched_by_name(form, tmp_path, capsys):
     logits = np.array([row.targets["teacher/logits"] for row in rows])
     np.testing.assert_allclose(special.softmax(logits[:20], axis=1),
                                answers["probabilities"].numpy()[:, [1, 2, 0]], atol=1e-5)
-    np.testing.assert_allclose([row.targets["teacher/vectors"] for row in rows[:20]],
-                               served.encoder.first(*served.row_encoder.encode(texts)), atol=1e-5)
     np.testing.assert_array_equal(logits[20], logits[3])
     assert [row.targets["is_labelled"] for row in rows] == [True] * 20 + [False]
     accuracy = 100 * np.mean([label.decode() == example.label for label, example in zip(
@@ -129,8 +119,7 @@ def test_a_teachers_labels_are_matched_by_name(form, tmp_path, capsys):
 
 def test_a_student_learns_the_teachers_probabilities_without_labels(teacher, tmp_path, capsys):
     run = distillation.with_teacher(run_of(
-        tmp_path, distillation_weight=1.0, num_train_epochs=40, num_trials=1,
-        distillation_hidden_weight=0.1), teacher)
+        tmp_path, distillation_weight=1.0, num_train_epochs=40, num_trials=1), teacher)
     loop.train(run, task_of(3, unlabelled=[
         dataclasses.replace(example, label=None) for example in EXAMPLES[3:]]), None)
     printed = capsys.readouterr().out
@@ -193,22 +182,9 @@ def pretrained_at(path):
     (teacher_at, {"kind": Kind.REGRESSION, "labels": ()}, {}, "Received: regression, --te"),
     (teacher_at, {"text_columns": ("a", "b")}, {}, r"1 text\(s\) per example, and .* 2\."),
     (lambda path: teacher_at(path, labels=("a", "b")), {}, {}, r"labels \('a', 'b'\)"),
-    (teacher_at, {}, {"distillation_hidden_weight": 1, "long_texts": "windows"},
-     "hidden_weight compares one vector"),
     (lambda path: path.parent / "student", {}, {}, "is in --model_dir")])
 def test_an_unusable_teacher_is_refused(tmp_path, make, spec, changes, words):
     path = make(tmp_path / "teacher")
     run = run_of(tmp_path / "student", dataclasses.replace(SPEC, **spec), **changes)
     with refused(words):
         distillation.with_teacher(run, path)
-
-
-@pytest.mark.parametrize(("name", "values", "words"), [
-    ("task.long_texts", ("truncate", "windows"), "hidden_weight compares one vector"),
-    ("training.distillation_hidden_weight", (1.0, 0.0), "distillation_weight=0 leaves")])
-def test_every_combination_of_a_grid_is_checked(teacher, tmp_path, name, values, words):
-    run = dataclasses.replace(run_of(
-        tmp_path / "student", distillation_hidden_weight=1,
-        distillation_weight=0.5 if "task" in name else 0), grid={name: values})
-    with refused(words):
-        distillation.with_teacher(run, teacher)
