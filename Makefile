@@ -50,7 +50,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install quickstart demo test test-avx2 test-slow test-all fuzz lint docs peers compile-env tpu bench \
-	time-to-quality speedrun real-encoder lock sbom check-deploy wheel-check clean
+	speedrun real-encoder lock sbom check-deploy wheel-check clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -158,18 +158,6 @@ tpu: $(STAMP) ## Replace TensorFlow in .venv by the one for TPUs.
 # Flags of your own: make bench BENCH_FLAGS='--cases=small-128 --systems=ours,hf-bfloat16'
 bench: $(STAMP) $(PEERS_STAMP) ## Measure the training step and Hugging Face's (an hour, 2 cores with AVX-512).
 	$(BIN)/python -m benchmarks.pretraining $(BENCH_FLAGS)
-
-# Both recipes, the paper's with its dropout and highest learning rate, on your records:
-# make time-to-quality TIME_FLAGS='--data_dir=records'
-TIME_RUNS := experiments/results/time_to_quality
-TIMED := --precision=float32 --model_size=tiny --train_batch_size=16 --num_train_steps=5000 \
-	--eval_every_steps=125 --log_every_steps=125 --eval_steps=20 --sample_every_steps=0
-time-to-quality: $(STAMP) ## Measure the seconds until each recipe reaches an AUC (TIME_FLAGS=--data_dir=records).
-	$(BIN)/python run_pretraining.py $(TIMED) --model_dir=$(TIME_RUNS)/short --recipe=short $(TIME_FLAGS)
-	$(BIN)/python run_pretraining.py $(TIMED) --model_dir=$(TIME_RUNS)/paper --recipe=paper \
-	  --learning_rate=5e-4 --warmup_steps=-1 --set=model.hidden_dropout=0.1 \
-	  --set=model.attention_dropout=0.1 $(TIME_FLAGS)
-	$(BIN)/python -m experiments.time_to_quality --model_dir=$(TIME_RUNS)/short,$(TIME_RUNS)/paper
 
 # make speedrun SPEEDRUN_FLAGS='--data_dir=records --tasks_dir=tasks'
 speedrun: $(STAMP) ## Measure the CPU minutes to the scores of docs/speedrun.md (SPEEDRUN_FLAGS=--data_dir=records).

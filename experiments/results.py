@@ -33,7 +33,7 @@ _NAMES = {"chunk": "chunking", "ner": "named entities", "stsb": "STS-B", "cola":
 class ScoreRow:
     """The scores of one task with one run."""
 
-    __pydantic_config__ = strict_json.STRICT
+    __pydantic_config__ = strict_json.OPEN  # Earlier rows have more fields.
 
     sweep: str
     budget: str
@@ -55,9 +55,6 @@ class ScoreRow:
     """The sweep's fine-tuning settings besides the task's own; None for PRETRAINING."""
     cpu_seconds: float | None = None
     """CPU time of the process, user and system; rows before November 29, 2026 have none."""
-    seconds: float | None = None
-    finished: str | None = None
-    """Date and time, UTC."""
 
 
 def write(path: Path, rows: Sequence[ScoreRow]) -> None:
