@@ -30,7 +30,7 @@ from electra_tf.modeling.inference import inference_encoder
 from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.reporting.progress import duration
-from electra_tf.tasks.files import Files
+from electra_tf.tasks.files import Files, target_of
 from electra_tf.tasks.kinds.base import Formatter, Record, RowResults, Scored, Split, json_lines
 from electra_tf.tasks.task import Example, Kind
 from electra_tf.training.devices import POLICIES, device_type
@@ -217,8 +217,8 @@ def predict_file(run: FinetuningRun, source: str, output: str, user_files: Files
         read = functools.partial(
             run.kind.read_file, path, run.kind.select(run.spec, user_files), labelled=False)
         notes: list[str] = []
-        known = collections.Counter(getattr(example, "label", getattr(example, "tags", None))
-                                    is None for example in read(notes=notes))
+        known = collections.Counter(
+            target_of(example) is None for example in read(notes=notes))
         for note in notes:
             print(f"note     {note}", file=sys.stderr)
 

@@ -38,6 +38,7 @@ _OTHER_FORMATS = {
     # All lines have a comma, none a tab, and the first names a column or none has a space.
     r"(?i)\A(?=.*\b(word|token|form)s?\b|[^ ]*\Z)([^\t\n,]*+,[^\t\n]*+(\n|\Z)){2,}+\Z": _COMMAS}
 """Content that is no column file -> what it is, and what to do."""
+_REPEATED_KEY = "the key of an earlier row; predictions keep all rows, in their order"
 _SPANS = ("JSON of Label Studio, Prodigy, doccano or spaCy has texts with spans instead: export "
           "CoNLL2003, or split texts and spans by spacy.training.offsets_to_biluo_tags.")
 
@@ -143,9 +144,13 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
             _label_set, sets=_label_sets(path, labels[0], rows(), known, notes))
 
     # The rows, with counts of what was converted.
-    num_rows = 0
+    num_rows, keys = 0, set[str]()
     for row in rows(notes=notes):
         num_rows += 1
+        key = _key(row, spec)
+        if spec.key_column:
+            counts[_REPEATED_KEY] += key in keys
+            keys.add(key)
         label = None
         with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
             label = read_label(row, *labels)
@@ -153,10 +158,10 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
         if not all(map(str.strip, texts)):
             counts["an empty text; training leaves them out, predictions keep them"
                    if is_empty(texts, spec.kind) else "one empty text, and are used"] += 1
-        yield TextExample(key=_key(row, spec), label=label, texts=texts)
+        yield TextExample(key=key, label=label, texts=texts)
     if notes is not None and not published:
         notes += [f"{path}: {count:,} of {num_rows:,} rows have {what}"
-                  for what, count in counts.items()]
+                  for what, count in counts.items() if count]
 
 
 def is_empty(texts: Sequence[str], kind: Kind) -> bool:
@@ -210,6 +215,8 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
     # Tags in one scheme, and a note on what was read.
     examples = in_iob2(path, examples, spec.labels, tag_notes)
     tag_notes += _long_sentence(examples)
+    if repeated := len(examples) - len({example.key for example in examples}):
+        tag_notes.append(f"{repeated:,} of {len(examples):,} rows have {_REPEATED_KEY}")
     if notes is not None and tag_notes:
         notes.append(f"{path}: {'; '.join(tag_notes)}")
     return examples
@@ -339,12 +346,12 @@ def check_labels(source: object, examples: Sequence[TextExample | TaggedExample]
                  f"{names}{(', ...' if len(unknown) > 8 else '')}{ranking}")
 
 
-def notes_on_copies(train: Sequence[TextExample | TaggedExample],
-                    dev: Sequence[TextExample | TaggedExample]) -> list[str]:
+def notes_on_copies(train: Sequence[Example], dev: Sequence[Example]) -> list[str]:
     """Returns notes on equal texts with different labels, and on texts of dev that train has."""
     labels = collections.defaultdict(set)
     for example in (*train, *dev):
-        labels[example.texts].add(labels_of(example))
+        if (target := target_of(example)) is not None:
+            labels[example.texts].add(target)
     differing = [texts for texts, found in labels.items()
                  if len(found) > 1 and any(map(str.strip, texts))]
     notes = [f"texts that occur with different labels: {len(differing):,}, such as "
@@ -355,13 +362,15 @@ def notes_on_copies(train: Sequence[TextExample | TaggedExample],
                     "so the scores may be too high"] * bool(copies)
 
 
+def target_of(example: Example) -> Any:
+    """Returns the label, number, labels or tags; None if they are unknown, and for questions."""
+    return getattr(example, "label", getattr(example, "tags", None))
+
+
 def labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
     """Returns the label of a text, or the tags of a sentence; none if they are unknown."""
-    if isinstance(example, TaggedExample):
-        return example.tags or ()
-    if isinstance(example.label, tuple):
-        return example.label
-    return () if example.label is None else (example.label,)
+    target = target_of(example)
+    return target if isinstance(target, tuple) else () if target is None else (target,)
 
 
 def _key(row: TableRow, spec: TaskSpec) -> str:

@@ -4,6 +4,7 @@ import ast
 import collections
 import contextlib
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -85,12 +86,13 @@ def notes_on(labels: Collection[str]) -> list[str]:
              ] if joined else []
     groups = collections.defaultdict(list)
     for label in labels:
-        folded = "".join(label.casefold().split())
+        folded = "".join(character for character in unicodedata.normalize(
+            "NFKC", label.casefold()) if character.isprintable() and not character.isspace())
         is_number = re.fullmatch(r"[+-]?[0-9]{1,15}(\.[0-9]*)?", folded)
         groups[float(folded) if is_number else folded].append(label)
-    if equal := [" and ".join(map(repr, group)) for group in groups.values() if group[1:]]:
-        notes.append("different labels are equal except for case, spaces or the format of "
-                     f"numbers: {'; '.join(equal[:5])}")
+    if equal := [" and ".join(map(shown, group)) for group in groups.values() if group[1:]]:
+        notes.append("different labels are equal except for case, spaces, Unicode's forms or the "
+                     f"format of numbers: {'; '.join(equal[:5])}")
     if marked := [label for label in labels if re.fullmatch(
             r"""\[.*\]|\(.*\)|\{.*\}|'.+'|".+|.+\"""", label, re.DOTALL)]:
         notes.append(f"brackets or quotes are part of labels: {', '.join(map(shown, marked[:5]))}")

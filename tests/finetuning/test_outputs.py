@@ -41,6 +41,12 @@ def test_every_kind_has_its_own_form():
         assert KINDS[kind].formatters(spec_of("own", texts))[f".{suffix}"](records) == content
 
 
+def test_a_table_has_the_keys_labels_and_texts_of_its_input():
+    record = {"key": "a  1", "texts": ["x\u00a0 y\r\n\tz "], "prediction": "New\u00a0York"}
+    content = KINDS[Kind.CLASSIFICATION].formatters(spec_of("own"))[".tsv"]([record])
+    assert content == "key\tprediction\ttext\na  1\tNew\u00a0York\tx\u00a0 y z \n"
+
+
 def test_an_output_that_cannot_be_written_is_found_first(tmp_path):
     source, output = tmp_path / "in.tsv", tmp_path / "out.tsv"
     source.write_text("text\nx\n")

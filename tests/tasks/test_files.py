@@ -76,6 +76,26 @@ def test_several_files_are_one_whose_keys_name_them(tmp_path):
     assert [(example.key, example.texts) for example in task.train] == [
         (f"{tmp_path}/a.tsv:2", ("a.tsv",)), (f"{tmp_path}/a.tsv:3", ("x",)),
         (f"{tmp_path}/b.tsv:2", ("b.tsv",)), (f"{tmp_path}/b.tsv:3", ("x",))]
+    with refused(r"a\.tsv, .*a\.tsv: a file is named twice"):
+        registry.load("classification", None, Files(train=[*paths, paths[0]], dev=paths))
+
+
+def test_rows_with_one_key_are_kept_and_counted(tmp_path):
+    rows = [{"id": "1", "text": ["x"]}, {"id": 1, "text": ["y"]}, {"id": "2", "text": ["z"]}]
+    for kind, text in (("classification", str), ("tagging", list)):
+        path, notes = write(tmp_path / "a.jsonl", "".join(
+            json.dumps(row | {"text": text(row["text"])}) + "\n" for row in rows)), []
+        examples = list(KINDS[kind].read_file(
+            path, spec(kind, key_column="id"), labelled=False, notes=notes))
+        assert [example.key for example in examples] == ["1", "1", "2"]
+        assert "1 of 3 rows have the key of an earlier row" in " ".join(notes)
+        assert not any("key" in note for note in notes_of(path, spec(kind)))
+
+
+def notes_of(path, task):
+    notes = []
+    list(KINDS[task.kind].read_file(path, task, labelled=False, notes=notes))
+    return notes
 
 
 def test_labels_that_join_others_are_refused(tmp_path):
@@ -378,6 +398,26 @@ def test_notes_on_copies_with_other_labels_and_in_dev(tmp_path):
         "texts that occur with different labels: 1, such as 'x'",
         "1 of 2 examples of dev have texts that are also trained, so the scores may be too high"]
     assert not registry.load("classification", None, Files(train=[dev])).notes[1:]
+
+
+@pytest.mark.parametrize(("kind", "train", "dev"), [
+    ("regression", '{"text": "x", "label": 1}\n{"text": "y", "label": 2}', 0),
+    ("multilabel", '{"text": "x", "label": []}\n{"text": "y", "label": ["a", "b"]}', 0),
+    ("tagging", '{"text": ["x"], "label": ["A"]}\n{"text": ["y"], "label": ["B"]}', 0),
+    ("question_answering", "".join(
+        f'{{"question": "{text}?", "context": "so", "answers": []}}\n' for text in "xy"), 0),
+    ("sentence_embeddings", "".join(
+        f'{{"text": "{text}", "other": "so{text}", "third": "no"}}\n' for text in "xy"), 2)])
+def test_a_copy_in_dev_is_noted_for_every_kind(tmp_path, kind, train, dev):
+    first, *_ = lines = train.split("\n")
+    paths = [write(tmp_path / name, content) for name, content in (
+        ("a.jsonl", train), ("b.jsonl", "\n".join([first.replace('"x', '"z'), *lines[1:]])))]
+    columns = ("text", "other", "third") if dev else ()
+    task = registry.load(kind, None, Files(
+        train=paths[:1], dev=paths[1:], text_columns=columns, dev_text_columns=columns[:dev]))
+    assert [note for note in task.notes if "dev have" in note] == [
+        "1 of 2 examples of dev have texts that are also trained, so the scores may be too high"]
+    assert not any("different labels" in note for note in task.notes)
 
 
 def test_pairs_with_one_empty_text_are_trained_with_a_note(tmp_path):

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from electra_tf.tasks.labels import in_order, parsed, separators
+from electra_tf.tasks.labels import in_order, notes_on, parsed, separators
 
 
 @pytest.mark.parametrize("numbers", [range(12), range(-11, 3), [100, 20, 3], [1, 0]])
@@ -46,3 +46,10 @@ def test_objects_of_0_and_1_are_the_labels_that_apply_and_others_stay(value, lab
         ["issue#5", "issue#6"], ["R&B", "Sci/Tech", "B2B"], []))])
 def test_marks_between_labels_separate_them_and_marks_within_do_not(cells, mark):
     assert separators(cells) == ([] if mark is None else [mark])
+
+
+def test_labels_that_look_equal_are_noted():
+    for pair in ("\u00e9 e\u0301", "\ufb01lm film", "a a\u200b", "A a", "1 1.0", "\uff15 5"):
+        [note] = [note for note in notes_on(pair.split(" ")) if "joined" not in note]
+        assert note.startswith("different labels are equal except for")
+    assert not notes_on(["a", "á", "ab"])

@@ -191,7 +191,7 @@ def test_sets_are_found_where_mrqa_or_google_has_them(tmp_path, name, train, dev
         name, "question_answering", ("f1", "exact_match"))
     assert [example.key for example in task.train] == ["a"]  # Of "b" there is nothing to learn.
     assert [example.key for example in task.dev["dev"]] == ["c"]
-    (note,) = task.notes
+    note = task.notes[0]
     assert note.startswith("train: 1 questions such as 'b' have no answer")
     (tmp_path / train).unlink()  # Scoring needs no training file.
     assert registry.load_dev(task.spec, tmp_path, Files()).dev["dev"] == task.dev["dev"]

@@ -216,10 +216,11 @@ class TaskKind(abc.ABC):
     def read(self, paths: Sequence[Path], spec: TaskSpec, *, labelled: bool,
              notes: list[str] | None = None) -> list[Example]:
         """Reads the examples of all files; with several files, every key begins with the path."""
-        parts = {path: self.read_file(path, spec, labelled=labelled, notes=notes) for path in paths}
+        if len({*paths}) < len(paths):
+            raise UserError(f"{', '.join(map(str, paths))}: a file is named twice; name it once.")
         return [example if len(paths) == 1
-                else dataclasses.replace(example, key=f"{path}:{example.key}")
-                for path, examples in parts.items() for example in examples]
+                else dataclasses.replace(example, key=f"{path}:{example.key}") for path in paths
+                for example in self.read_file(path, spec, labelled=labelled, notes=notes)]
 
     def read_dev(self, spec: TaskSpec, user_files: Files, notes: list[str]) -> list[Example]:
         """Reads the files to score a task's model on."""
@@ -262,7 +263,7 @@ class TaskKind(abc.ABC):
                                     (user_files.dev or user_files.train, dev)):
                 files.check_labels(", ".join(map(str, paths)), examples, spec.labels, notes)
             notes += notes_on(files.label_set([*train, *dev]))
-            notes += files.notes_on_copies(train, dev)
+        notes += files.notes_on_copies(train, dev)
         test = {"test": self.read(user_files.test, spec, labelled=False,
                                   notes=notes)} if user_files.test else {}
         return Task(spec=spec, train=train, dev={"dev": dev} if dev else {}, test=test,
@@ -357,12 +358,12 @@ def json_lines(records: Sequence[Record]) -> str:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Returns tab-separated values, lists as JSON; tabs and line ends become spaces."""
+    """Returns tab-separated values, lists as JSON; tabs and line ends become a space."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     lines = [names, *([row.get(name, "") for name in names] for row in rows)]
-    return "".join("\t".join(" ".join((
+    return "".join("\t".join(re.sub(r"[\t\r\n]+", " ", (
         json.dumps(cell, ensure_ascii=False) if isinstance(cell, list | tuple) else str(cell)
-    ).split()) for cell in line) + "\n" for line in lines)
+    )) for cell in line) + "\n" for line in lines)
 
 
 def sum_where(values: tf.Tensor, marked: tf.Tensor) -> tf.Tensor:
