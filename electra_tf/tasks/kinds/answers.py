@@ -213,9 +213,11 @@ def best_threshold(gold: Mapping[str, Sequence[str]], texts: Sequence[str],
             total -= 1.0
         if total > best_total:
             best, best_total = probabilities[key], total
-    # With a threshold below all logits no answer is given; JSON can store only a finite one.
-    return max((logit for key, logit in zip(gold, logits, strict=True)
-                if probabilities[key] <= best), default=min(logits) - 1.0)
+    # In the middle of a gap, as logits in other batches and exports differ in the last bits.
+    ordered = sorted(logits)
+    count = sum(probability <= best for probability in probabilities.values())
+    padded = [ordered[0] - 2.0, *ordered, ordered[-1] + 2.0]
+    return (padded[count] + padded[count + 1]) / 2
 
 
 def _tokens(text: str) -> list[str]:
