@@ -49,13 +49,12 @@ class RegressionObjective(base.TaskObjective):
 
     def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
-        """Needs "label", float32 [B]; `per_example` has "predictions", float32 [B], unscaled."""
+        """Needs "label", float32 [B], (number - offset) / scale; so are "predictions"."""
         scores = tf.squeeze(windows.head_outputs(
             model, inputs, self.spec, self.config, rng if training else None), axis=-1)
-        scale, offset = self.spec.scale, self.spec.offset
-        losses = tf.square(scores - (inputs.targets["label"] - offset) / scale)
+        losses = tf.square(scores - inputs.targets["label"])
         return LossOutput({"loss": base.sum_where(losses, inputs.present)}, {},
-                          {"predictions": scores * scale + offset})
+                          {"predictions": scores})
 
 
 class TextKind(base.TaskKind):
@@ -86,12 +85,12 @@ class TextKind(base.TaskKind):
 
     def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
-        """Encodes examples with the target "label", an index or a number, 0 if unknown."""
+        """Encodes examples with the target "label", an index or a scaled number, 0 if unknown."""
         encoded, lengths = windows.encode([example.texts for example in examples], encoder, config)
         target = np.int32 if spec.labels else np.float32
         index = {label: number for number, label in enumerate(spec.labels)}
-        labels = [(index.get(example.label) if index else example.label) or 0
-                  for example in examples]
+        labels = [0 if example.label is None else index.get(example.label, 0) if index
+                  else (example.label - spec.offset) / spec.scale for example in examples]
         rows = [dataclasses.replace(row, targets={"label": target(label)})
                 for row, label in zip(encoded, labels, strict=True)]
         return base.Split(
@@ -199,7 +198,7 @@ class Regression(TextKind):
     def predictions(self, spec: TaskSpec,
                     results: Sequence[base.RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
         """Returns numbers on the task's scale; results hold "predictions"."""
-        numbers = [float(result["predictions"]) for result in results]
+        numbers = [float(result["predictions"]) * spec.scale + spec.offset for result in results]
         return [{"prediction": number} for number in numbers], np.array(numbers)
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:

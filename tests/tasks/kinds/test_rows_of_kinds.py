@@ -26,9 +26,13 @@ def encoder(max_length=16):
     return RowEncoder(TextSettings(vocabulary=VOCABULARY), max_length)
 
 
-def rows_of(kind, examples, *, labels=(), max_length=16):
-    spec = TaskSpec(name=kind, kind=kind, labels=labels, metrics=("accuracy",))
-    return KINDS[spec.kind].encode(spec, examples, encoder(max_length), TaskConfig()).rows
+def spec_of(kind, **fields):
+    return TaskSpec(name=kind, kind=kind, metrics=("accuracy",), **fields)
+
+
+def rows_of(kind, examples, *, max_length=16, **fields):
+    return KINDS[kind].encode(
+        spec_of(kind, **fields), examples, encoder(max_length), TaskConfig()).rows
 
 
 def test_texts_and_pairs():
@@ -45,11 +49,23 @@ def test_texts_and_pairs():
     assert rows[0].ids.tolist() == [CLS, A, SEP, B, C, SEP]
     assert rows[0].segment_ids.tolist() == [0, 0, 0, 1, 1, 1]
     assert rows[1].ids.tolist() == [CLS, SEP, UNK, SEP]
-    # Numbers are targets, and long pairs lose the longer text's tokens.
+    # Long pairs lose the longer text's tokens.
     (row,) = rows_of("regression", [TextExample(
         key="1", texts=("a a a a a a", "b b"), label=3.8)], max_length=8)
-    assert row.targets["label"] == np.float32(3.8)
     assert row.ids.tolist() == [CLS, A, A, A, SEP, B, B, SEP]
+
+
+def test_numbers_keep_the_digits_that_float32_lacks():
+    times = [1.7e9 + seconds for seconds in (0, 4, 10)]  # float32 has multiples of 128 here.
+    fields = {"scale": 5.0, "offset": 1.7e9 + 5}
+    rows = rows_of("regression", [
+        TextExample(key="1", texts=("a",), label=time) for time in (*times, None)], **fields)
+    targets = [row.targets["label"] for row in rows]
+    np.testing.assert_allclose(targets, [-1.0, -0.2, 1.0, 0.0], rtol=1e-6)
+    records, numbers = KINDS["regression"].predictions(spec_of("regression", **fields), [
+        {"predictions": target} for target in targets[:3]])
+    np.testing.assert_allclose(numbers, times, rtol=0, atol=1e-5)
+    assert [record["prediction"] for record in records] == [*numbers]
 
 
 def text(*texts):
