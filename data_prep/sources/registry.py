@@ -9,10 +9,11 @@
     share   = a number above 0; for every entry or for none
 """
 
+import collections
 import dataclasses
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from data_prep.documents import SkippingParser, parse_by_source, parse_plain_text
 from data_prep.sources import data_sets, fields, plain_text
@@ -79,6 +80,9 @@ def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source: 
         members = tuple(Member(source=SOURCES[entry.source](entry, options), name=entry.text,
                                number=number, share=entry.share / total if total else 0.0)
                         for number, entry in enumerate(entries))
+        _require_distinct([(member.source.name, path) for member in members
+                           if isinstance(member.source, FileSource)
+                           for path in member.source.paths])
         parsers = tuple(member.source.parse for member in members)
         combined = Mixture if total else ConcatenatedSource
         source = combined(members, functools.partial(parse_by_source, parsers))
@@ -103,12 +107,17 @@ def entries_of(text: str) -> tuple[InputEntry, ...]:
         raise UserError(
             f"--input: {shown(bare[0].text)} has no source name and others have, so its source is "
             f"ambiguous; write text:{bare[0].text} or another source's name.")
-    texts = [entry.text for entry in entries]
-    repeated = [text for text in texts if texts.count(text) > 1]
-    if repeated and not bare:
-        raise UserError(f"--input names {shown(repeated[0])} twice, and its documents would be "
-                        "read twice; name it once.")
+    if not bare:
+        _require_distinct([("", entry.text) for entry in entries])
     return entries
+
+
+def _require_distinct(sources: Sequence[tuple[str, object]]) -> None:
+    """Raises `UserError` if one of (format, name) occurs twice."""
+    (_, name), count = collections.Counter(sources).most_common(1)[0] if sources else (("", ""), 0)
+    if count > 1:
+        raise UserError(f"--input names {shown(str(name))} twice, and its documents would be read "
+                        "twice; name it once.")
 
 
 def _text_files(*entries: InputEntry) -> FileSource:

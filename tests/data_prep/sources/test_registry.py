@@ -43,6 +43,13 @@ def test_a_mistake_is_one_line(text, message):
         open_source(text)
 
 
+def test_a_file_of_two_patterns_is_refused_unless_they_read_other_fields(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"title": "x", "text": "y"}\n')
+    with pytest.raises(UserError, match=r"--input names '.*a\.jsonl' twice"):
+        open_source(f"jsonl:{tmp_path}/*.jsonl,jsonl:{tmp_path}/a.jsonl")
+    assert open_source(f"jsonl:{tmp_path}/a.jsonl,jsonl:{tmp_path}/*.jsonl#title").size == 56
+
+
 def test_a_file_with_a_colon_is_plain_text_unless_a_source_has_that_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "books:a.txt").write_text("One.")
