@@ -37,6 +37,12 @@ INIT_CHECKPOINT = "google/electra-small-discriminator"
 """Encoder that is fine-tuned by default."""
 NEEDED = {"train": ["task"], "eval": ["model_dir"], "predict": ["model_dir", "input", "output"]}
 """Mode -> flags that it requires."""
+_TRAINING = ("init_checkpoint", "model_size", "vocab_file", "normalization", "teacher",
+             "scratch_baseline", "restart", "yes", "train", "test", "unlabelled")
+_PREDICTING = ("input", "output", "overwrite")
+UNUSED = {"train": _PREDICTING, "eval": (*_TRAINING, *_PREDICTING),
+          "predict": (*_TRAINING, "dev", "dev_text_columns", "data_dir", "data_source")}
+"""Mode -> flags that have no effect in it."""
 EXAMPLES = {
     "train": "--task=classification --train=my.tsv --text_columns=text --label_column=label "
              "--init_checkpoint=google/electra-small-discriminator --model_dir=runs/mine, or "
@@ -135,6 +141,10 @@ def main() -> None:
         from_flags(section)  # Checks values before TensorFlow is imported.
     changes = overrides.given_settings(SETTINGS, FinetuningConfig())
     values = flags.FLAGS
+    for name in UNUSED[values.mode]:
+        if values[name].present:
+            raise UserError(f"--{name} has no effect with --mode={values.mode}; leave it out, or "
+                            "give another --mode.")
     needed = [*NEEDED[values.mode]]
     if values.task:
         set_default("model_dir", "runs/" + "_".join(values.task))

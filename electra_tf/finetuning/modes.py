@@ -105,11 +105,7 @@ def scratch_runs(run: FinetuningRun) -> dict[str, FinetuningRun]:
 
 def evaluate(changes: Changes) -> None:
     """Scores the trained model of `--model_dir` on the splits for dev, and saves the scores."""
-    names = flags.FLAGS.task
-    run = prepare_trained(storage.path(flags.FLAGS.model_dir), changes)
-    if names and list(names) != [run.spec.name]:
-        raise UserError(f"--model_dir holds a model for --task={run.spec.name}. "
-                        f"Received: --task={','.join(names)}")
+    run = _trained_run(changes)
     task = registry.load_dev(run.spec, **_data(run.spec.name))
     for note in task.notes:
         print(f"note     {note}", flush=True)
@@ -129,8 +125,18 @@ def evaluate(changes: Changes) -> None:
 def predict(changes: Changes) -> None:
     """Writes the predictions of the trained model of `--model_dir` for `--input`."""
     values = flags.FLAGS
-    run = prepare_trained(storage.path(values.model_dir), changes)
-    predict_file(run, values.input, values.output, _user_files(), overwrite=values.overwrite)
+    predict_file(_trained_run(changes), values.input, values.output, _user_files(),
+                 overwrite=values.overwrite)
+
+
+def _trained_run(changes: Changes) -> FinetuningRun:
+    """Returns the run of `--model_dir`; `UserError` if its task is not that of `--task`."""
+    names = flags.FLAGS.task
+    run = prepare_trained(storage.path(flags.FLAGS.model_dir), changes)
+    if names and list(names) != [run.spec.name]:
+        raise UserError(f"--model_dir holds a model for --task={run.spec.name}. "
+                        f"Received: --task={','.join(names)}")
+    return run
 
 
 def _data(name: str, num_folds: int = 0) -> dict[str, Any]:

@@ -451,7 +451,13 @@ def test_a_model_is_needed_to_use_one(classified, model, encoder, tmp_path):
             ("--input and --output are needed. For example: ", "--mode=predict", trained),
             ("must end in .tsv or .jsonl", *prediction, trained, f"--output={tmp_path}/a.txt"),
             ("optimizer.learning_rate is fixed in a trained model", *prediction,
-             trained, f"--output={tmp_path}/a.tsv", "--learning_rate=1")):
+             trained, f"--output={tmp_path}/a.tsv", "--learning_rate=1"),
+            ("holds a model for --task=classification", *prediction, trained, "--task=cola",
+             f"--output={tmp_path}/a.tsv"),
+            ("--init_checkpoint has no effect with --mode=predict; leave it out", *prediction,
+             trained, f"--output={tmp_path}/a.tsv", f"--init_checkpoint={encoder}"),
+            ("--test has no effect with --mode=eval", *evaluation, trained, "--test=a.tsv"),
+            ("--input has no effect with --mode=train", "--task=cola", *prediction[1:], trained)):
         assert words in refused(*arguments)
 
 
