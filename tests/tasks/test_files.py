@@ -65,8 +65,10 @@ def test_labels_of_a_file_to_predict_are_read_if_they_are_there(tmp_path):
     path = write(tmp_path / "a.tsv", "text\tlabel\nx\t1.5\ny\t\nz\tbig\n")
     for task, expected in ((NUMBERS, [1.5, None, None]),
                            (spec(labels=("1.5", "2")), ["1.5", None, None])):
-        examples = KINDS[task.kind].read([path], task, labelled=False)
+        notes = []
+        examples = KINDS[task.kind].read([path], task, labelled=False, notes=notes)
         assert [example.label for example in examples] == expected
+        assert notes == [f"{path}: 1 labels that the task lacks are left out"] * bool(task.labels)
 
 
 def test_several_files_are_one_whose_keys_name_them(tmp_path):

@@ -64,10 +64,14 @@ class TextKind(base.TaskKind):
                   notes: list[str] | None = None) -> Iterator[TextExample]:
         """Reads a table; see `files.read_texts`. Labels may be the task's `label_words`."""
         known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
+        num_unknown = 0
         for example in files.read_texts(path, spec, labelled=labelled, notes=notes):
-            is_kept = labelled or not known or isinstance(example.label, tuple)
+            is_kept = labelled or not known or isinstance(example.label, tuple | None)
+            num_unknown += not is_kept and example.label not in known
             yield dataclasses.replace(example, label=known.get(
                 example.label, example.label if is_kept else None))
+        if num_unknown and notes is not None:
+            notes.append(f"{path}: {num_unknown:,} labels that the task lacks are left out")
 
     def training_examples(self, examples: list[TextExample],
                           notes: list[str]) -> list[TextExample]:
