@@ -37,6 +37,7 @@ def refused(call, tmp_path):
     (["--gradient_accumulation_steps=3"], ["--train_batch_size=8", "3 micro-batches"]),
     (["--data_dir=/nonexistent"], ["/nonexistent", "manifest.json"]),
     (["--mode=eval"], ["model", "no run was started"]),
+    (["--mode=eval", "--init_checkpoint=x"], ["--init_checkpoint has no effect with --mode=eval"]),
 ])
 def test_a_wrong_flag_is_refused(refused, arguments, words):
     message = refused(*arguments)

@@ -250,8 +250,10 @@ class TaskKind(abc.ABC):
         if not train:
             raise UserError(f"{', '.join(map(str, user_files.train))}: no row has a text.")
         dev: list[Example] = []
-        if user_files.dev:
-            dev = self.read(user_files.dev, spec, labelled=True, notes=notes)
+        if user_files.dev:  # Read as labels of training, where a file can mean several things.
+            known = files.label_set(train) if self.kind in LABEL_KINDS else ()
+            dev = self.read(user_files.dev, dataclasses.replace(spec, labels=known),
+                            labelled=True, notes=notes)
         elif not user_files.num_folds:
             train, dev, note = files.hold_out(train)
             notes.append(note)

@@ -149,6 +149,17 @@ def test_the_searched_threshold_has_the_best_micro_f1():
     assert best_threshold(np.array([[False], [True]]), np.array([[1 - 1e-12], [1.0]])) == 1 - 1e-6
 
 
+@pytest.mark.parametrize(("name", "train", "dev", "expected"), [
+    ("a.csv", "text,label\nx,0|1\ny,1\nz,2\n", "text,label\nu,1\nv,0\n",
+     [("1",), ("0",)]),
+    ("a.jsonl", json_lines([0, 1], [1], [2]), json_lines([0, 1], [1, 0]), [("0", "1")] * 2)])
+def test_dev_is_read_with_the_labels_of_training(tmp_path, name, train, dev, expected):
+    paths = [write(tmp_path / f"{split}_{name}", content)
+             for split, content in (("train", train), ("dev", dev))]
+    task = registry.load("multilabel", None, Files(train=paths[:1], dev=paths[1:]))
+    assert [example.label for example in task.dev["dev"]] == expected
+
+
 def test_labels_that_the_task_lacks_count_as_missed_and_affect_no_other_score():
     truth = np.array([[1, 0, 1, 1], [0, 1, 1, 0], [1, 0, 0, 0]], bool)
     probabilities = np.array([[0.9, 0.4], [0.7, 0.6], [0.8, 0.5]])
