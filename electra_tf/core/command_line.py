@@ -178,6 +178,14 @@ def refuse(problem: str) -> NoReturn:
     raise SystemExit(2)
 
 
+def refuse_unused(names: Iterable[str], mode: str) -> None:
+    """Raises `UserError` if one of the flags that have no effect in a mode was given."""
+    for name in names:
+        if flags.FLAGS[name].present:
+            raise UserError(f"--{name} has no effect with --mode={mode}; leave it out, or give "
+                            "another --mode.")
+
+
 def _end(status: int) -> NoReturn:
     """Ends the process now, without freeing its memory."""
     for stream in (sys.stdout, sys.stderr):

@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 from absl import flags
 
-from electra_tf.core.errors import UserError
 from electra_tf.core.settings import Section, Setting, settings_of
 
 AnySection = TypeVar("AnySection", bound=Section)
@@ -69,14 +68,6 @@ def set_default(name: str, value: str) -> None:
     """Sets a flag that was not given; `print_default` prints it after the checks of other flags."""
     if not flags.FLAGS[name].present:
         flags.FLAGS[name].value = value
-
-
-def refuse_unused(names: Iterable[str], mode: str) -> None:
-    """Raises `UserError` if one of the flags that have no effect in a mode was given."""
-    for name in names:
-        if flags.FLAGS[name].present:
-            raise UserError(f"--{name} has no effect with --mode={mode}; leave it out, or give "
-                            "another --mode.")
 
 
 def print_default(name: str) -> None:

@@ -29,13 +29,7 @@ from electra_tf.config.finetuning import SCRATCH, FinetuningConfig, finetuning_c
 from electra_tf.config.model import MODEL_SIZES
 from electra_tf.core import command_line
 from electra_tf.core.errors import UserError
-from electra_tf.core.setting_flags import (
-    define_flags,
-    from_flags,
-    print_default,
-    refuse_unused,
-    set_default,
-)
+from electra_tf.core.setting_flags import define_flags, from_flags, print_default, set_default
 from electra_tf.core.settings import Section, setting, settings_of
 from electra_tf.tasks.task import Kind
 
@@ -147,7 +141,7 @@ def main() -> None:
         from_flags(section)  # Checks values before TensorFlow is imported.
     changes = overrides.given_settings(SETTINGS, FinetuningConfig())
     values = flags.FLAGS
-    refuse_unused(UNUSED[values.mode], values.mode)
+    command_line.refuse_unused(UNUSED[values.mode], values.mode)
     needed = [*NEEDED[values.mode]]
     if values.task:
         set_default("model_dir", "runs/" + "_".join(values.task))

@@ -31,13 +31,7 @@ from electra_tf.config import overrides
 from electra_tf.config.pretraining import SIZES, PretrainingConfig, resolve
 from electra_tf.core import command_line, storage
 from electra_tf.core.errors import UserError
-from electra_tf.core.setting_flags import (
-    define_flags,
-    from_flags,
-    print_default,
-    refuse_unused,
-    set_default,
-)
+from electra_tf.core.setting_flags import define_flags, from_flags, print_default, set_default
 from electra_tf.core.settings import Section, setting, settings_of
 from electra_tf.data import manifest
 from electra_tf.pretraining.saved_settings import all_settings, saved_config
@@ -112,7 +106,7 @@ def main() -> None:
     set_default("data_dir", RECORDS)
     values = from_flags(PretrainingFlags)
     if values.mode != "train":
-        refuse_unused(("init_checkpoint", "restart", "yes", "budget"), values.mode)
+        command_line.refuse_unused(("init_checkpoint", "restart", "yes", "budget"), values.mode)
     for name in ("model_dir", "data_dir"):
         if not getattr(values, name):
             raise UserError(f"--{name} is needed: {flags.FLAGS[name].help}")

@@ -33,6 +33,8 @@ def test_every_kind_has_its_own_form():
              [{"key": "5", "texts": ["a", "b"], "gold": 2.0, "prediction": 2.5}],
              "key\tprediction\tgold\ttitle\ttext_2\n5\t2.5\t2.0\ta\tb\n"),
             (Kind.TAGGING, "txt", TAGS, "Ada B-PER\nwrote O\n\n\n. O\n\n"),
+            (Kind.TAGGING, "txt", [{"words": ["New York", "\n"], "prediction": ["B-LOC", "O"]}],
+             "New_York B-LOC\n_ O\n\n"),
             (Kind.TAGGING, "tsv", TAGS, (
                 "key\tword\tprediction\tprobability\tgold\n"
                 "1\tAda\tB-PER\t0.75\tO\n1\twrote\tO\t0.5\tO\n6\t.\tO\t1\t\n")),

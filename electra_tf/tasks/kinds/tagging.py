@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import functools
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -147,10 +148,10 @@ class Tagging(base.TaskKind):
         return super().objective(spec, config)
 
     def formatters(self, spec: TaskSpec) -> Mapping[str, base.Formatter]:
-        """Returns CoNLL columns of words and tags, and a table with a row for every word."""
+        """Returns CoNLL columns, with _ for spaces in words, and a table with a row per word."""
         return {
             ".txt": lambda records: "".join("".join(
-                f"{word} {tag}\n" for word, tag in zip(
+                re.sub(r"[ \t\r\n]+", "_", word) + f" {tag}\n" for word, tag in zip(
                     record["words"], record["prediction"], strict=True)) + "\n"
                 for record in records),
             ".tsv": lambda records: base.table([
