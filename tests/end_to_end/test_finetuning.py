@@ -277,7 +277,7 @@ def test_standard_input_and_output_and_files_give_the_same_predictions(
     output = tmp_path / "out.tsv"
     predict(unprepared, source, output)
     written = output.read_text()
-    assert [row[-1] for row in cells(output)] == ["title", "word9 word7", LONG_TEXT.strip()]
+    assert [row[-1] for row in cells(output)] == ["title", "word9 word7", LONG_TEXT]
     assert f"note     {CUT.format(2)}\n" in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(source.read_bytes())))
     predict(unprepared, "-", "-")
