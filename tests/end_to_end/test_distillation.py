@@ -42,7 +42,7 @@ def test_the_commands_of_the_page_run(folder, encoder, capsys):
 
 @pytest.mark.parametrize(("flags", "words"), [
     (["--unlabelled=more.txt"], "--unlabelled needs --teacher"),
-    (["--teacher=t", "--distillation_weight=1.5"], r"in \[0, 1\]. Received: 1.5"),
+    (["--teacher=t", "--distillation_weight=1.5"], r"in \(0, 1\]. Received: 1.5"),
     (["--teacher=t", "--distillation_temperature=0"], r"in \(0, 1000\]. Received: 0")])
 def test_flags_that_do_not_fit_are_refused(folder, encoder, flags, words):
     assert re.search(words, refused(
