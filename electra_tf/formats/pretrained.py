@@ -134,7 +134,7 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
         checkpoint = form.module.read(prefix, vocab_file, normalization, num_heads)
     else:
         raise UserError(f"{path} holds no checkpoint: neither {SETTINGS_FILE} (a run of this "
-                        f"program), nor config.json (Hugging Face), nor *.index (Google)."
+                        "program), nor config.json (Hugging Face), nor *.index (Google)."
                         f"{_advice(path)}")
 
     # What holds for every format.
