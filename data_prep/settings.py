@@ -58,17 +58,14 @@ class CleaningSettings(Section, prefix="--"):
         """Returns True if the filters need a pass over the whole text first."""
         return self.drop_duplicate_lines or self.drop_near_duplicates
 
-    def filters(self) -> list[str]:
-        """Returns the names of the filters that are on."""
-        return [name for name in (*LINE_RULES, *_PARAMETERS) if not self._is_default(name)]
-
     def identity(self) -> dict[str, str | int | float | bool]:
         """Returns the settings of the filters that are on, by name.
 
         It omits the directory of task files; `BenchmarkTexts.to_dict` identifies their texts.
         """
-        return {name: getattr(self, name) for on in self.filters()
-                for name in (on, *_PARAMETERS.get(on, ())) if name != "decontaminate"}
+        return {name: getattr(self, name) for filter in (*LINE_RULES, *_PARAMETERS)
+                if not self._is_default(filter)
+                for name in (filter, *_PARAMETERS.get(filter, ())) if name != "decontaminate"}
 
     def __post_init__(self):
         super().__post_init__()

@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import functools
 import io
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from data_prep.cleaning import line_rules, ngrams
+from data_prep.cleaning import ngrams
 from data_prep.cleaning.benchmarks import BenchmarkTexts
 from data_prep.documents import DOCUMENT_END, ReadingNotes, batches, lines_of
 from data_prep.settings import CleaningSettings
@@ -86,16 +87,32 @@ class CleaningPlan:
                 document += 1
                 yield raw
                 continue
-            line = line_rules.normalized(raw, self.settings)
+            line = normalized(raw, self.settings)
             if document in dropped_documents:
                 drop("lines_of_dropped_documents", line)
-            elif reason := line_rules.reason_to_drop(line, self.settings):
+            elif reason := reason_to_drop(line, self.settings):
                 drop(reason, line)
             elif number in dropped_lines:
                 drop("duplicate_lines", line)
             else:
                 yield line
             number += 1
+
+
+def normalized(line: str, settings: CleaningSettings) -> str:
+    """Returns a line in the Unicode form of the settings, stripped."""
+    if settings.unicode == "none" or line.isascii():
+        return line
+    return unicodedata.normalize(settings.unicode.upper(), line).strip()
+
+
+def reason_to_drop(line: str, settings: CleaningSettings) -> str:
+    """Returns the reason to drop a normalized line, a name of `manifest.Counts`, or ""."""
+    if settings.drop_letterless_lines and not any(map(str.isalpha, line)):
+        return "letterless_lines"
+    if len(line) < settings.min_line_characters or 0 < settings.max_line_characters < len(line):
+        return "short_or_long_lines"
+    return ""
 
 
 def prepare(
@@ -167,9 +184,9 @@ def survey_unit(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> 
     signatures: list[Sequence[int]] = []
     permutations = settings.near_duplicate_permutations if settings.drop_near_duplicates else 0
     for part in unit.parts:
-        lines = [line_rules.normalized(line, settings)
+        lines = [normalized(line, settings)
                  for line in lines_of([part], unit.parse) if line != DOCUMENT_END]
-        kept = [not line_rules.reason_to_drop(line, settings) for line in lines]
+        kept = [not reason_to_drop(line, settings) for line in lines]
         # Hash the lines that can be duplicates.
         line_hashes += [
             ngrams.text_hash(line) if settings.drop_duplicate_lines and is_kept

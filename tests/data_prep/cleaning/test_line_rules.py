@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_prep.cleaning.line_rules import reason_to_drop
+from data_prep.cleaning.plan import reason_to_drop
 from data_prep.settings import CleaningSettings
 
 
