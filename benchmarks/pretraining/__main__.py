@@ -24,7 +24,7 @@ from absl import flags
 
 from benchmarks.pretraining.cases import CASES, OTHER_CASES, config_of, workload_of
 from benchmarks.pretraining.matmuls import step_flops
-from benchmarks.pretraining.workload import Workload
+from benchmarks.pretraining.system import Workload
 from electra_tf.apps.planning import paper_flops
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import command_line, machine
@@ -178,7 +178,7 @@ def main() -> None:
     """Measures one case after the other, and prints a page of Markdown for each."""
     workloads = {case: workload_of(case) for case in flags.FLAGS.cases}
     names = select(flags.FLAGS.systems, flags.FLAGS.peers_python)
-    processor = machine.entries(machine.CPU_INFO).get("model name", platform.machine())
+    processor = machine.cpu_info().get("model name", platform.machine())
     for case, work in workloads.items():
         measured = measure(names, work)
         versions = {library: version for lines in measured.values() for line in lines

@@ -2,7 +2,7 @@
 
 import re
 
-from benchmarks.pretraining.workload import LEARNING_RATE, Workload
+from benchmarks.pretraining.system import LEARNING_RATE, Workload
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES, PretrainingConfig, pretraining_config
 from electra_tf.core.errors import UserError

@@ -21,8 +21,8 @@ from transformers import (
     PreTrainedConfig,
 )
 
-from benchmarks.pretraining import system, workload
-from benchmarks.pretraining.workload import Workload
+from benchmarks.pretraining import system
+from benchmarks.pretraining.system import Workload
 
 
 class JointModel(torch.nn.Module):
@@ -55,7 +55,7 @@ class JointModel(torch.nn.Module):
             self.generator_encoder.embeddings = shared
             self.generator.generator_lm_head.weight = shared.word_embeddings.weight
         self.predictions = work.predictions
-        self.register_buffer("special_ids", torch.tensor(workload.SPECIAL_IDS))
+        self.register_buffer("special_ids", torch.tensor(system.SPECIAL_IDS))
 
     def forward(self, ids: torch.Tensor, padding_mask: torch.Tensor) -> torch.Tensor:
         """Maps int64 [B, L] and bool [B, L] without padding to the loss []."""
@@ -63,8 +63,8 @@ class JointModel(torch.nn.Module):
         chances = torch.rand(ids.shape).masked_fill(torch.isin(ids, self.special_ids), -1.0)
         positions = chances.topk(self.predictions, dim=1).indices
         labels = ids.gather(1, positions)
-        hidden = torch.rand(positions.shape) < workload.MASK_TOKEN_FRACTION
-        masked = ids.scatter(1, positions, torch.where(hidden, workload.MASK_ID, labels))
+        hidden = torch.rand(positions.shape) < system.MASK_TOKEN_FRACTION
+        masked = ids.scatter(1, positions, torch.where(hidden, system.MASK_ID, labels))
         # Generator: the head reads the masked positions alone.
         states = self.generator_encoder(masked, attention_mask=padding_mask).last_hidden_state
         size = states.shape[-1]
@@ -84,8 +84,8 @@ class JointModel(torch.nn.Module):
         scores = self.detect(states).reshape(ids.shape).float()
         losses = functional.binary_cross_entropy_with_logits(
             scores, (corrupted != ids).float(), reduction="none")
-        return (workload.GENERATOR_WEIGHT * generator_loss
-                + workload.DISCRIMINATOR_WEIGHT * (losses * padding_mask).sum()
+        return (system.GENERATOR_WEIGHT * generator_loss
+                + system.DISCRIMINATOR_WEIGHT * (losses * padding_mask).sum()
                 / padding_mask.sum())
 
 
@@ -98,12 +98,12 @@ def prepare(work: Workload, precision: str, compiled: bool) -> system.Step:
     parameters = list(model.parameters())
     optimizer = torch.optim.AdamW([
         {"params": [value for value in parameters if value.ndim > 1],
-         "weight_decay": workload.WEIGHT_DECAY},
+         "weight_decay": system.WEIGHT_DECAY},
         {"params": [value for value in parameters if value.ndim <= 1], "weight_decay": 0.0},
-    ], lr=workload.LEARNING_RATE, eps=workload.ADAM_EPSILON, fused=True)
+    ], lr=system.LEARNING_RATE, eps=system.ADAM_EPSILON, fused=True)
     batches = itertools.cycle(torch.randint(
-        workload.FIRST_WORD_ID, work.discriminator.vocab_size,
-        (workload.BATCHES, work.batch, work.length)))
+        system.FIRST_WORD_ID, work.discriminator.vocab_size,
+        (system.BATCHES, work.batch, work.length)))
     padding_mask = torch.ones(work.batch, work.length, dtype=torch.bool)
     forward = torch.compile(model) if compiled else model
     label = (f"Hugging Face {precision}{' autocast' * (precision == 'bfloat16')}, "
@@ -114,7 +114,7 @@ def prepare(work: Workload, precision: str, compiled: bool) -> system.Step:
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
             loss = forward(next(batches), padding_mask)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(parameters, workload.CLIP_NORM, foreach=True)
+        torch.nn.utils.clip_grad_norm_(parameters, system.CLIP_NORM, foreach=True)
         optimizer.step()
         return {"loss": float(loss), "label": label, "versions": {
             "PyTorch": torch.__version__, "transformers": transformers.__version__}}
@@ -144,7 +144,7 @@ def _modern_config(encoder: types.SimpleNamespace) -> PreTrainedConfig:
         max_position_embeddings=encoder.max_position_embeddings,
         local_attention=encoder.attention_window, attn_implementation="sdpa",
         mlp_dropout=encoder.hidden_dropout, attention_dropout=encoder.attention_dropout,
-        pad_token_id=workload.PAD_ID)
+        pad_token_id=system.PAD_ID)
 
 
 if __name__ == "__main__":

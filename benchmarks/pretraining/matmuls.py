@@ -9,7 +9,7 @@ import types
 from typing import Any, NamedTuple
 
 from benchmarks.pretraining import system
-from benchmarks.pretraining.workload import Workload
+from benchmarks.pretraining.system import Workload
 
 
 class Matmul(NamedTuple):

@@ -3,7 +3,8 @@
     python -m benchmarks.pretraining.ours '{"work": {...}, "precision": "float32", "repeat": 3}'
 
 A system is one setting of one implementation. PyTorch's environment has no TensorFlow, so this
-module needs only the standard library. The driver's environment selects cores and log levels.
+module needs only the standard library. The driver's environment selects cores and log levels. The
+constants are what all systems have in common.
 """
 
 import json
@@ -15,6 +16,20 @@ from typing import Any
 
 from electra_tf.core.machine import peak_memory_bytes
 
+Workload = types.SimpleNamespace
+"""A case: `batch` B, `length` L without padding, `predictions` N masked positions per example,
+`threads` CPU cores, and the fields of an EncoderConfig for `discriminator` and `generator`."""
+
+PAD_ID, CLS_ID, SEP_ID, MASK_ID = SPECIAL_IDS = 0, 101, 102, 103
+"""Special entries of BERT's vocabulary, which are never masked and never replaced."""
+FIRST_WORD_ID = 104
+"""First id of synthetic text; the last one is V - 1."""
+BATCHES = 16
+"""Number of distinct synthetic batches, which steps use cyclically."""
+MASK_TOKEN_FRACTION = 0.85
+"""Fraction of the masked positions that read [MASK] (ELECTRA, section 3.1)."""
+GENERATOR_WEIGHT, DISCRIMINATOR_WEIGHT = 1.0, 50.0
+LEARNING_RATE, WEIGHT_DECAY, ADAM_EPSILON, CLIP_NORM = 1e-4, 0.01, 1e-6, 1.0
 Step = Callable[[], Mapping[str, Any]]
 """Runs a training step, and returns "label", "versions" and, if it has one, "loss"."""
 
