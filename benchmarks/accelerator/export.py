@@ -58,15 +58,15 @@ def trace(config: PretrainingConfig, objective: Any, state: Any, strategy: Any) 
 
     from electra_tf.data.example import Batch
     from electra_tf.modeling import fused
-    from electra_tf.training.devices import build_step
+    from electra_tf.training.step import TrainStep
 
     shape = [config.training.train_batch_size, config.data.max_seq_length]
     batch = Batch(ids=tf.TensorSpec(shape, tf.int32), padding_mask=tf.TensorSpec(shape, tf.bool),
                   segment_ids=tf.TensorSpec(shape, tf.int32))
-    step = build_step(config, objective, state, strategy, config.training.num_train_steps)
+    step = TrainStep(config, objective, state, strategy, config.training.num_train_steps)
     with fused.whole_program_compilation():
-        function = tf.function(lambda *parts: strategy.run(step, args=(Batch(*parts),)),
-                               jit_compile=True, autograph=False)
+        function = tf.function(lambda *parts: step(Batch(*parts)), jit_compile=True,
+                               autograph=False)
         return function.get_concrete_function(*batch), function.experimental_get_compiler_ir(
             *batch)(stage="stablehlo", platform_name="CPU")
 

@@ -3,9 +3,9 @@
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.pretraining import system, workload
+from benchmarks.pretraining import system
 from benchmarks.pretraining.cases import config_of
-from benchmarks.pretraining.workload import Workload
+from benchmarks.pretraining.system import Workload
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -18,16 +18,16 @@ from electra_tf.objectives.pretraining import (
     TrainedGenerator,
 )
 from electra_tf.pretraining.steps import compile_steps
-from electra_tf.training.devices import build_model, build_state, build_step, use_xla
-from electra_tf.training.step import TrainState
+from electra_tf.training.devices import build_model, use_xla
+from electra_tf.training.step import TrainState, TrainStep
 from electra_tf.training.strategies import create_strategy, prepare_cpu
 
 
 def build(config: PretrainingConfig,
           strategy: tf.distribute.Strategy) -> tuple[PretrainingObjective, TrainState]:
     """Returns objective and initial state of a run without records and, if frozen, generator."""
-    special = SpecialTokens(pad=workload.PAD_ID, cls=workload.CLS_ID, sep=workload.SEP_ID,
-                            mask=workload.MASK_ID)
+    special = SpecialTokens(pad=system.PAD_ID, cls=system.CLS_ID, sep=system.SEP_ID,
+                            mask=system.MASK_ID)
     generator = config.model.generator
     shapes = specs.language_model(
         "generator", generator, parameter_shapes.full_encoder(generator)).weights
@@ -36,7 +36,7 @@ def build(config: PretrainingConfig,
             path: np.zeros(shape, np.float32) for path, shape in shapes.items()})))
     model = build_model(objective, config, strategy, seed=config.training.seed,
                         cls_id=special.cls)
-    return objective, build_state(config, model, strategy)
+    return objective, TrainState(config, model, strategy)
 
 
 def prepare(work: Workload, precision: str) -> system.Step:
@@ -45,13 +45,13 @@ def prepare(work: Workload, precision: str) -> system.Step:
     config = override(config, {"runtime.cpu_parts": prepare_cpu(config.runtime, work.batch)})
     strategy = create_strategy(config.runtime)
     objective, state = build(config, strategy)
-    step = build_step(config, objective, state, strategy, config.training.num_train_steps)
-    shape = [workload.BATCHES, work.batch, work.length]
+    step = TrainStep(config, objective, state, strategy, config.training.num_train_steps)
+    shape = [system.BATCHES, work.batch, work.length]
     ids = tf.random.stateless_uniform(
-        shape, [1, 2], workload.FIRST_WORD_ID, config.model.vocab_size, tf.int32)
+        shape, [1, 2], system.FIRST_WORD_ID, config.model.vocab_size, tf.int32)
     text = Batch(ids=ids, padding_mask=tf.ones(shape, tf.bool),
                  segment_ids=tf.zeros(shape, tf.int32))
-    run_steps = compile_steps(strategy, step, strategy.experimental_distribute_dataset(
+    run_steps = compile_steps(step, strategy.experimental_distribute_dataset(
         tf.data.Dataset.from_tensor_slices(text).repeat()))
     xla = "on" if use_xla(config.runtime.xla, strategy) else "off"
     return lambda: {

@@ -35,6 +35,7 @@ from electra_tf.reporting.trackers import Log, tracked
 from electra_tf.tasks.task import Task
 from electra_tf.text.normalization import TextSettings
 from electra_tf.training import devices, failures
+from electra_tf.training.step import TrainState, TrainStep
 
 _NOT_OF_THE_FUNCTION = (
     "hidden_dropout", "attention_dropout", "initializer_range", "max_position_embeddings")
@@ -210,14 +211,14 @@ def compile_train_step(run: FinetuningRun, model: TaskNetwork, *, num_steps: int
     config, objective = override(run.config, {"training.seed": seed}), run.objective
     if run.teacher is not None:
         objective = distillation.DistillationObjective(objective, config.training)
-    state = devices.build_state(config, model, run.strategy, rate_factors(
+    state = TrainState(config, model, run.strategy, rate_factors(
         (variable.name for variable in model.trainable_variables),
         num_layers=config.model.num_layers, decay=config.optimizer.layerwise_decay,
         skip_first=config.optimizer.layerwise_decay_skips_one))
-    train_step = devices.build_step(config, objective, state, run.strategy, num_steps)
+    train_step = TrainStep(config, objective, state, run.strategy, num_steps)
 
     def run_step(batch: RowBatch) -> Means:  # TPUs need a function with a name.
-        return devices.run_on_replicas(run.strategy, train_step, batch)
+        return train_step(batch)
 
     return CompiledByShape(run_step)
 

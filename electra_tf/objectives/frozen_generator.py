@@ -151,9 +151,7 @@ class FrozenGeneratorObjective(ElectraObjective):
 
 
 class TwoStageObjective(FrozenGeneratorObjective):
-    """The second stage, min L_Disc(discriminator); the first is `generator_objective`."""
-
-    generator_objective = "mlm"
+    """The second stage, min L_Disc(discriminator); the first is objective.name=mlm."""
 
     def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the networks of the second stage, or of both stages without a generator yet."""

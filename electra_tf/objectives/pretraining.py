@@ -85,8 +85,6 @@ class PretrainingObjective(Objective):
     detection_logits: ClassVar[Callable[..., tf.Tensor] | None] = None
     """A method of objectives that detect replaced tokens, for fixed-noise evaluation. It takes a
     model and a `Batch`; it returns logits float32 [B, L], positive for probably replaced tokens."""
-    generator_objective: ClassVar[str] = ""
-    """Name of the objective of an earlier stage that trains the generator; "" without one."""
 
     def __init__(self, config: Any, context: ObjectiveContext):
         """Takes sections model, masking, sampling and objective of `PretrainingConfig`."""

@@ -8,7 +8,8 @@ from electra_tf.data.pipeline import training_batches
 from electra_tf.pretraining.multi_worker import has_several_workers
 from electra_tf.pretraining.run import Run
 from electra_tf.pretraining.steps import StepMetrics, compile_steps, steps_per_loop
-from electra_tf.training.devices import build_state, build_step, distributed, temporary_variables
+from electra_tf.training.devices import distributed, temporary_variables
+from electra_tf.training.step import TrainState, TrainStep
 
 MAX_STEPS = 10**8
 WARM_UP_SECONDS, MEASURED_SECONDS = 4.0, 12.0
@@ -34,7 +35,7 @@ def measure(run: Run) -> Speed:
 
     # The run's networks and compiled step, on its first batches, again and again.
     with temporary_variables():
-        state = build_state(config, run.build_model(), strategy)
+        state = TrainState(config, run.build_model(), strategy)
         batches = distributed(strategy, lambda input_context: training_batches(
             run.records, pad_id=run.vocabulary.pad_id, seed=config.training.seed,
             buffer_examples=config.data.shuffle_buffer, first_step=0, last_step=MEASURED_BATCHES,
@@ -42,7 +43,7 @@ def measure(run: Run) -> Speed:
             input_context=input_context).repeat())
         count = steps_per_loop(config.runtime, strategy)
         train_steps = compile_steps(
-            strategy, build_step(config, run.objective, state, strategy, MAX_STEPS), batches,
+            TrainStep(config, run.objective, state, strategy, MAX_STEPS), batches,
             in_loops=count > 1)
         metrics = StepMetrics(config.training.precision)
 

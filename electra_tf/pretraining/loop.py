@@ -24,7 +24,6 @@ from electra_tf.checkpoints.run_directory import (
     TRACKERS_FILE,
 )
 from electra_tf.checkpoints.weights import assign_parts, read_checkpoint
-from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import storage
@@ -50,8 +49,8 @@ from electra_tf.reporting.loss_curves import draw_curves
 from electra_tf.reporting.metrics_log import CHECKPOINT, read_metrics
 from electra_tf.reporting.trackers import tracked
 from electra_tf.training import failures
-from electra_tf.training.devices import build_state, build_step, distributed
-from electra_tf.training.step import TrainState
+from electra_tf.training.devices import distributed
+from electra_tf.training.step import TrainState, TrainStep
 
 
 def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
@@ -93,9 +92,7 @@ def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     begun = (directory / METRICS_FILE).exists()
     if restart or not begun or read_checkpoint(directory)[1] < generator_steps:
         print(f"stage 1 of 2: the generator, {generator_steps:,} steps, in {directory}", flush=True)
-        run_stage(override(config, {
-            "objective.name": objective_class(config.objective.name).generator_objective,
-            STEPS: generator_steps}), directory)
+        run_stage(override(config, {"objective.name": "mlm", STEPS: generator_steps}), directory)
 
     # Stage 2: the discriminator begins with the generator's weights. Their source has no path, so
     # that a directory can be moved between the stages.
@@ -141,9 +138,8 @@ def train(run: Run) -> None:
             buffer_examples=config.data.shuffle_buffer, global_batch_size=batch_size,
             first_step=events.first_step, last_step=num_steps, input_context=input_context))
         train_steps = compile_steps(
-            strategy, build_step(config, run.objective, state, strategy, num_steps,
-                                 run.finished_at, run.stable_until),
-            batches, in_loops=events.steps_per_loop > 1)
+            TrainStep(config, run.objective, state, strategy, num_steps, run.finished_at,
+                      run.stable_until), batches, in_loops=events.steps_per_loop > 1)
         evaluator = Evaluator(run, state.model) if run.examples("eval") else None
         agreement = Agreement(strategy)
 
@@ -242,7 +238,7 @@ def restore(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
     """
     # New networks and optimizer slots.
     config, model = run.config, run.build_model()
-    state = build_state(config, model, run.strategy)
+    state = TrainState(config, model, run.strategy)
     with run.strategy.scope():
         checkpoint = tf.train.Checkpoint(
             model=model, optimizer=state.optimizer, loss_scale=state.loss_scale, step=state.step,

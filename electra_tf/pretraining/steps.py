@@ -9,7 +9,7 @@ import tensorflow as tf
 from electra_tf.config.runtime import Precision, RuntimeConfig
 from electra_tf.core.errors import UserError
 from electra_tf.objectives.objective import Means
-from electra_tf.training.devices import device_type, run_on_replicas
+from electra_tf.training.devices import device_type
 from electra_tf.training.step import TrainStep
 
 Totals = dict[str, tuple[float, float]]  # Name -> sum and weight over several steps.
@@ -19,48 +19,34 @@ TPU_STEPS = 20
 machine gets 30 s."""
 
 
-def compile_steps(strategy: tf.distribute.Strategy, train_step: TrainStep,
-                  batches: tf.distribute.DistributedDataset, *, in_loops: bool = False
-                  ) -> Callable[[int], Means]:
+def compile_steps(train_step: TrainStep, batches: tf.distribute.DistributedDataset, *,
+                  in_loops: bool = False) -> Callable[[int], Means]:
     """Returns `train_steps(count)`, which starts steps on the next batches.
 
     It returns their means, whose parts are [] after a step and [steps] after a loop; an accelerator
     may run on after the call. `count` is 1, or with `in_loops` the number of steps of one loop on
     the devices.
     """
-    iterator, run_step = iter(batches), compile_step(strategy, train_step)
-    if not in_loops:
-        return lambda count: run_step(iterator)
-    run_loop = compile_loop(run_step.get_concrete_function(iterator), iterator)
-    return lambda count: run_loop(tf.constant(count))
-
-
-def compile_step(strategy: tf.distribute.Strategy, train_step: TrainStep
-                 ) -> tf.types.experimental.PolymorphicFunction:
-    """Returns a function of an iterator that runs a step on its next batch on all replicas."""
+    iterator = iter(batches)
 
     @tf.function(autograph=False)
     def run_step(iterator: tf.distribute.DistributedIterator) -> Means:
-        return run_on_replicas(strategy, train_step, next(iterator))
+        return train_step(next(iterator))
 
-    return run_step  # TPUs need a function with a name.
+    if not in_loops:
+        return lambda count: run_step(iterator)
+    traced_step = run_step.get_concrete_function(iterator)
 
-
-def compile_loop(run_step: tf.types.experimental.ConcreteFunction,
-                 iterator: tf.distribute.DistributedIterator
-                 ) -> tf.types.experimental.PolymorphicFunction:
-    """Returns a function that runs a number of steps, int32 [], and stacks their results."""
-
-    @tf.function(autograph=False)
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec([], tf.int32)])
     def run_loop(count: tf.Tensor) -> Means:
         # An array for each of a step's results, float32 [steps] in the end.
         arrays = tf.nest.map_structure(
             lambda output: tf.TensorArray(output.dtype, count, element_shape=output.shape),
-            run_step.structured_outputs)
+            traced_step.structured_outputs)
         _, arrays = tf.while_loop(
             lambda index, _: index < count,
             lambda index, arrays: (index + 1, tf.nest.map_structure(
-                lambda array, value: array.write(index, value), arrays, run_step(iterator))),
+                lambda array, value: array.write(index, value), arrays, traced_step(iterator))),
             (tf.constant(0), arrays), parallel_iterations=1)
         return tf.nest.map_structure(lambda array: array.stack(), arrays)
 

@@ -1,24 +1,31 @@
 """The devices of a strategy: their kind, precision and compiler, and what is created on them."""
 
 import contextlib
-import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.config.model import ModelConfig
+from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.config.runtime import Precision, Xla
 from electra_tf.core.errors import UserError
 from electra_tf.core.machine import cpu_multiplies_bfloat16
 from electra_tf.modeling.initialization import initialize
-from electra_tf.objectives.objective import Means, Objective
-from electra_tf.training.adam import Adam, Lamb
-from electra_tf.training.averaging import WeightAverage
-from electra_tf.training.muon import Muon
-from electra_tf.training.schedule import Schedule
-from electra_tf.training.step import LossScale, Settings, TrainState, TrainStep
+from electra_tf.objectives.objective import Objective
+
+
+class Settings(Protocol):
+    """The sections of settings that training reads, in pre-training and in fine-tuning."""
+
+    model: ModelConfig
+    initialization: Any
+    training: Any
+    optimizer: OptimizerConfig
+    runtime: Any
+
 
 POLICIES = {Precision.FLOAT32: "float32", Precision.BFLOAT16: "mixed_bfloat16",
             Precision.FLOAT16: "mixed_float16"}
@@ -74,14 +81,6 @@ def device_type(strategy: tf.distribute.Strategy) -> str:
     return tf.DeviceSpec.from_string(strategy.extended.worker_devices[0]).device_type
 
 
-def run_on_replicas(strategy: tf.distribute.Strategy, train_step: TrainStep, batch: Any) -> Means:
-    """Runs a step on all replicas, each on its rows; returns the results, which they share."""
-    # All replicas return the same results, because the step sums over them.
-    results = strategy.run(train_step, args=(batch,))
-    return tf.nest.map_structure(
-        lambda value: strategy.experimental_local_results(value)[0], results)
-
-
 def distributed(strategy: tf.distribute.Strategy,
                 batches: Callable[[tf.distribute.InputContext], tf.data.Dataset]
                 ) -> tf.data.Dataset | tf.distribute.DistributedDataset:
@@ -124,27 +123,3 @@ def build_model(objective: Objective, config: Settings, strategy: tf.distribute.
             recompute=config.runtime.gradient_checkpointing)
         initialize(model, config.initialization, cls_id)
     return model
-
-
-def build_state(config: Settings, model: tf_keras.Model, strategy: tf.distribute.Strategy,
-                rate_factors: Sequence[float] | None = None) -> TrainState:
-    """Creates the state of training at step 0; `rate_factors` are those of `Adam`."""
-    with strategy.scope():
-        matmul_type = (tf.bfloat16 if config.training.precision is Precision.BFLOAT16
-                       else tf.float32)
-        optimizer = {"adam": Adam, "lamb": Lamb,
-                     "muon": functools.partial(Muon, matmul_type=matmul_type)}
-        decay, variables = config.optimizer.average_decay, model.trainable_variables
-        return TrainState(
-            model, optimizer[config.optimizer.name](config.optimizer, variables, rate_factors),
-            LossScale(enabled=config.training.precision is Precision.FLOAT16),
-            WeightAverage(decay, variables) if decay else None)
-
-
-def build_step(config: Settings, objective: Objective, state: TrainState,
-               strategy: tf.distribute.Strategy, num_steps: int,
-               finished_at: Sequence[int] = (), stable_until: int = 0) -> TrainStep:
-    """Creates the step of a run of `num_steps`; other steps are those of `Schedule.of`."""
-    return TrainStep(config=config, objective=objective, state=state,
-                     schedule=Schedule.of(config.optimizer, num_steps, finished_at, stable_until),
-                     compile_with_xla=use_xla(config.runtime.xla, strategy))

@@ -1,22 +1,24 @@
-"""One training step, as every replica runs it: inputs, losses, gradients and the update.
+"""One training step: inputs, losses, gradients and the update, and the state that it changes.
 
-`TrainStep.__call__` is the whole step, in pre-training and in fine-tuning.
+`TrainStep` is the whole step, in pre-training and in fine-tuning.
 """
 
 import contextlib
 import dataclasses
-from collections.abc import Callable
-from typing import Any, Protocol
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.model import ModelConfig
-from electra_tf.config.optimization import OptimizerConfig
+from electra_tf.config.runtime import Precision
 from electra_tf.modeling.rng import Rng
 from electra_tf.objectives.objective import Means, Objective, WeightedMean
-from electra_tf.training.adam import Adam, clip_factor_and_norm
+from electra_tf.training.adam import Adam, Lamb, clip_factor_and_norm
 from electra_tf.training.averaging import WeightAverage
+from electra_tf.training.devices import Settings, use_xla
+from electra_tf.training.muon import Muon
 from electra_tf.training.schedule import Schedule
 
 SUM = tf.distribute.ReduceOp.SUM
@@ -26,17 +28,6 @@ NOT_INLINED = {"_noinline": True}
 """Attribute of a traced function, so that all parts share the start-up and memory of one graph."""
 
 
-class Settings(Protocol):
-    """The sections of settings that training reads, in pre-training and in fine-tuning."""
-
-    model: ModelConfig
-    initialization: Any
-    training: Any
-    optimizer: OptimizerConfig
-    runtime: Any
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainStep:
     """A training step: it prepares inputs, runs, differentiates, sums over replicas and updates.
 
@@ -44,17 +35,25 @@ class TrainStep:
     micro-batches do not change the mean.
     """
 
-    config: Settings
-    objective: Objective
-    state: "TrainState"
-    schedule: Schedule
-    compile_with_xla: bool
+    def __init__(self, config: Settings, objective: Objective, state: "TrainState",
+                 strategy: tf.distribute.Strategy, num_steps: int,
+                 finished_at: Sequence[int] = (), stable_until: int = 0):
+        """Takes what a run of `num_steps` trains; earlier steps are those of `Schedule.of`."""
+        self.config, self.objective, self.state, self.strategy = config, objective, state, strategy
+        self._schedule = Schedule.of(config.optimizer, num_steps, finished_at, stable_until)
+        self._compile_with_xla = use_xla(config.runtime.xla, strategy)
 
     def __call__(self, batch: Any) -> Means:
-        """Updates the weights from this replica's [B / R, ...] rows, in a replica context.
+        """Runs the step on all replicas, each on its [B / R, ...] rows of the batch.
 
         Returns losses and statistics of the global batch before the update.
         """
+        # All replicas return the same results, because the step sums over them.
+        results = self.strategy.run(self._run_replica, args=(batch,))
+        return tf.nest.map_structure(
+            lambda value: self.strategy.experimental_local_results(value)[0], results)
+
+    def _run_replica(self, batch: Any) -> Means:
         # This replica's rows, and their position in the global batch, which random bits depend on.
         state, runtime = self.state, self.config.runtime
         model, step, loss_scale = (
@@ -91,7 +90,7 @@ class TrainStep:
             return sum_parts(differentiate, inputs, rounds=runtime.gradient_accumulation_steps,
                              parts=max(1, runtime.cpu_parts))
 
-        if self.compile_with_xla:
+        if self._compile_with_xla:
             differentiate_all = tf.function(differentiate_all, jit_compile=True, autograph=False)
         gradients, loss_sums, metrics = differentiate_all()
         gradients = replica_context.all_reduce(SUM, gradients)
@@ -101,7 +100,7 @@ class TrainStep:
         loss = tf.add_n([factors[name] * loss_sums[name] for name in factors])
         clip_factor, norm = clip_factor_and_norm(gradients, self.config.optimizer.clip_norm)
         finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
-        rate = self.schedule(step)
+        rate = self._schedule(step)
         state.optimizer.apply(gradients, rate, step=step, clip_factor=clip_factor, finite=finite)
         if state.average is not None:
             state.average.update(step, finite)
@@ -146,14 +145,20 @@ class LossScale(tf.Module):
 class TrainState(tf.Module):
     """The state in a checkpoint: weights, their average, optimizer slots, loss scale and step."""
 
-    def __init__(self, model: tf_keras.Model, optimizer: Adam, loss_scale: LossScale,
-                 average: WeightAverage | None = None):
+    def __init__(self, config: Settings, model: tf_keras.Model, strategy: tf.distribute.Strategy,
+                 rate_factors: Sequence[float] | None = None):
+        """Creates the state at step 0; `rate_factors` are those of `Adam`."""
         super().__init__(name="train_state")
-        self.model = model
-        self.optimizer = optimizer
-        self.loss_scale = loss_scale
-        self.average = average
-        self.step = _scalar(0, "step", tf.int64)
+        settings, precision = config.optimizer, config.training.precision
+        optimizer = {"adam": Adam, "lamb": Lamb, "muon": functools.partial(
+            Muon, matmul_type=tf.bfloat16 if precision is Precision.BFLOAT16 else tf.float32)}
+        self.model, variables = model, model.trainable_variables
+        with strategy.scope():
+            self.optimizer = optimizer[settings.name](settings, variables, rate_factors)
+            self.loss_scale = LossScale(enabled=precision is Precision.FLOAT16)
+            self.average = (WeightAverage(settings.average_decay, variables)
+                            if settings.average_decay else None)
+            self.step = _scalar(0, "step", tf.int64)
 
     def averaged(self) -> contextlib.AbstractContextManager[None]:
         """Returns a context in which the model has its averaged weights, if there are any."""

@@ -18,8 +18,8 @@ from electra_tf.core import command_line, native_libraries, signals
 from electra_tf.core.errors import UserError, note, note_once, tensorflow_reason
 from electra_tf.core.machine import usable_cores
 from electra_tf.training import workers
-from electra_tf.training.devices import resolve_precision
-from electra_tf.training.step import Settings, largest_divisor
+from electra_tf.training.devices import Settings, resolve_precision
+from electra_tf.training.step import largest_divisor
 
 MAX_PARTS = 4  # Each part has its own gradients for all weights; more parts are not faster.
 NO_REWRITING = "disable_meta_optimizer"

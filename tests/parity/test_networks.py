@@ -13,9 +13,7 @@ from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.language_models import MaskedLanguageModel, MlmObjective
 from electra_tf.objectives.pretraining import run_generator
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from electra_tf.training.adam import Adam
-from electra_tf.training.schedule import Schedule
-from electra_tf.training.step import LossScale, TrainState, TrainStep
+from electra_tf.training.step import TrainState, TrainStep
 from tests.support import golden_files, named_arrays
 from tests.support.golden_batch import CONTEXT, RNG, masked_batch
 
@@ -155,10 +153,9 @@ def official_step() -> TrainStep:
         "training.num_train_steps": 10, "training.train_batch_size": 5,
         "optimizer.warmup_steps": 2, "optimizer.learning_rate": 5e-4})
     model = build("electra")
-    state = TrainState(model, Adam(config.optimizer, model.trainable_variables),
-                       LossScale(enabled=False))
-    return TrainStep(config=config, objective=GoldenObjective(config, CONTEXT), state=state,
-                     compile_with_xla=False, schedule=Schedule.of(config.optimizer, 10))
+    strategy = tf.distribute.get_strategy()
+    return TrainStep(config, GoldenObjective(config, CONTEXT),
+                     TrainState(config, model, strategy), strategy, 10)
 
 
 def test_five_losses_and_the_weights_after_four_steps_equal_the_references():

@@ -78,7 +78,7 @@ def train(monkeypatch, tmp_path):
                 "_directory_of_reports": lambda run: contextlib.nullcontext(
                     (tmp_path, io.StringIO())),
                 "restore": lambda run: (state, parts, []), "distributed": lambda *_: None,
-                "build_step": lambda *_: None,
+                "TrainStep": lambda *_: None,
                 "StepMetrics": lambda precision: SimpleNamespace(
                     update=lambda results: None, pop=lambda step: {}),
                 "compile_steps": lambda *_, in_loops: parts.run_steps,
@@ -167,8 +167,7 @@ def trained(records, counts, *, in_loops, **changes):
     state = tiny_run.state_of(run)
     batches = run.strategy.distribute_datasets_from_function(
         lambda context: tiny_run.batches(run, 7, context))
-    train_steps = compile_steps(
-        run.strategy, tiny_run.train_step(run, state), batches, in_loops=in_loops)
+    train_steps = compile_steps(tiny_run.train_step(run, state), batches, in_loops=in_loops)
     metrics, totals = StepMetrics(run.config.training.precision), []
     for count in counts:
         for number in [count] if in_loops else [1] * count:

@@ -8,7 +8,6 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 from electra_tf.data.pipeline import training_batches
 from electra_tf.pretraining.run import Run, prepare_run
-from electra_tf.training.devices import build_state, build_step, run_on_replicas
 from electra_tf.training.step import TrainState, TrainStep
 
 SETTINGS = {
@@ -43,20 +42,20 @@ def batches(run: Run, steps: int, context: tf.distribute.InputContext | None = N
 
 
 def state_of(run: Run) -> TrainState:
-    return build_state(run.config, run.build_model(), run.strategy)
+    return TrainState(run.config, run.build_model(), run.strategy)
 
 
 def train_step(run: Run, state: TrainState, *, xla: bool = False) -> TrainStep:
     config = override(run.config, {"runtime.xla": "on" if xla else "off"})
-    return build_step(config, run.objective, state, run.strategy,
-                      config.training.num_train_steps)
+    return TrainStep(config, run.objective, state, run.strategy,
+                     config.training.num_train_steps)
 
 
 def step_function(run: Run, state: TrainState, *, xla: bool = False):
     """Returns a compiled function from a batch, per replica, to the step's results."""
     step = train_step(run, state, xla=xla)
 
-    return tf.function(lambda batch: run_on_replicas(run.strategy, step, batch), autograph=False)
+    return tf.function(lambda batch: step(batch), autograph=False)
 
 
 def weights(state: TrainState) -> dict:

@@ -4,13 +4,12 @@ import collections
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from electra_tf.data.buckets import make_batch
 from electra_tf.finetuning import loop
 from electra_tf.finetuning.predict import Predictor
 from electra_tf.pretraining.multi_worker import has_several_workers, is_chief
-from electra_tf.pretraining.steps import compile_loop, compile_step
+from electra_tf.pretraining.steps import compile_steps
 from electra_tf.training import strategies
 from tests.support import tiny_run
 from tests.support.tiny_task import run_of, task_of
@@ -56,11 +55,10 @@ def on_the_cores(graph):
 def test_the_loop_of_steps_is_traced_for_the_cores(make_run, objective):
     run = make_run(objective__name=objective, model__num_layers=1)
     state = tiny_run.state_of(run)
-    iterator = iter(run.strategy.distribute_datasets_from_function(
-        lambda context: tiny_run.batches(run, 10, context)))
-    run_step = compile_step(run.strategy, tiny_run.train_step(run, state))
-    loop = compile_loop(run_step.get_concrete_function(iterator), iterator
-                        ).get_concrete_function(tf.TensorSpec([], tf.int32))
+    batches = run.strategy.distribute_datasets_from_function(
+        lambda context: tiny_run.batches(run, 10, context))
+    loop = compile_steps(tiny_run.train_step(run, state), batches,
+                         in_loops=True).get_concrete_function()
     cores, host = on_the_cores(loop.graph)
     assert not REFUSED & set(cores)
     assert host["TPUReplicateMetadata"] + cores["TPUReplicateMetadata"] == 1

@@ -91,12 +91,11 @@ def cost_of(config: PretrainingConfig, length: int) -> RunCost:
             f"{config.model.max_position_embeddings} positions; give --set "
             f"model.max_position_embeddings={length} too.")
     # A generator that another run trained: its shape counts, but it isn't trained again.
-    objective, generator = objective_class(config.objective.name), None
-    directory = config.objective.generator_dir(storage.path("."))
-    if directory is not None and not objective.generator_objective:
+    generator, directory = None, config.objective.generator_dir(storage.path("."))
+    if directory is not None and not config.objective.generator_steps(2):
         generator = TrainedGenerator(*extract(pretrained.read(directory), "generator"))
     # The objective describes its networks without records.
-    networks = objective(config, ObjectiveContext.placeholder(
+    networks = objective_class(config.objective.name)(config, ObjectiveContext.placeholder(
         config.model.vocab_size, generator=generator)).network_specs()
     # tokens = batch x steps x length; FLOPs are those of a token times the tokens.
     training = config.training
