@@ -20,6 +20,7 @@ from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import MIB, Path
 from electra_tf.data import manifest
 from electra_tf.text.normalization import TextSettings
+from electra_tf.text.vocabulary import VOCABULARY_FILE
 
 _STATE_NAME = "unfinished_build.json"
 _SHARDS = "*.tfrecord"
@@ -64,7 +65,7 @@ def build_records(
         if directory.open(identity, overwrite):
             return None
         # Hold out documents by their hashes, plan the cleaning, and build one shard per unit.
-        text.save(output_dir / manifest.VOCABULARY_NAME)
+        text.save(output_dir / VOCABULARY_FILE)
         cut = functools.partial(
             CorpusPart.units, unit_bytes=settings.shard_text_bytes,
             held_out=work_units.held_out_keys(source.documents(), settings.held_out_fraction))

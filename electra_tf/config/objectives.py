@@ -50,11 +50,6 @@ class ObjectiveConfig(Section, prefix="objective."):
     energies: ClassVar[bool] = False
     """True if the discriminator returns energies of tokens instead of log odds of replacement."""
 
-    @classmethod
-    def variants(cls) -> Mapping[str, Section]:
-        """Returns `OBJECTIVES`."""
-        return OBJECTIVES
-
     def generator_dir(self, model_dir: Path) -> Path | None:
         """Returns the directory of the run whose generator this one takes; None for its own."""
         return None

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from absl import flags
 
+from electra_tf.config.objectives import OBJECTIVES, ObjectiveConfig
 from electra_tf.core import storage
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.setting_flags import define_flag, display_value, given_values
@@ -38,10 +39,10 @@ def override(config: Config, changes: Changes) -> Config:
         changes = {"model.positions": "rotary", **changes}
     # The section of another objective has other fields, so it is replaced before they are set.
     if "objective.name" in changes and hasattr(config, "objective"):
-        name, variants = changes["objective.name"], config.objective.variants()
-        require_one_of(variants, "objective.name", name)
+        name = changes["objective.name"]
+        require_one_of(OBJECTIVES, "objective.name", name)
         if name != config.objective.name:
-            config = dataclasses.replace(config, objective=variants[name])
+            config = dataclasses.replace(config, objective=OBJECTIVES[name])
     for name in changes:
         setting_of(config, name)  # Refuses an unknown one.
     return dataclasses.replace(config, **{
@@ -76,13 +77,12 @@ def setting_of(config: Any, name: str) -> Setting:
     # A setting of the section, or one that another objective's section has, or a misspelt name.
     section_name, _, field = name.partition(".")
     section = getattr(config, section_name, None)
-    variants = section.variants() if isinstance(section, Section) else {}
     if isinstance(section, Section) and field in settings_of(type(section)):
         setting = settings_of(type(section))[field]
-        return (dataclasses.replace(setting, choices=tuple(variants))
+        return (dataclasses.replace(setting, choices=tuple(OBJECTIVES))
                 if name == "objective.name" else setting)
-    owners = [other for other, variant in variants.items() if hasattr(variant, field)]
-    if owners:
+    if isinstance(section, ObjectiveConfig) and (owners := [
+            other for other, variant in OBJECTIVES.items() if hasattr(variant, field)]):
         raise UserError(f"{name} isn't a setting of this run: it belongs to objective.name="
                         f"{', '.join(owners)}, and this one is {section.name}.")
     raise UserError(f"unknown setting {shown(name)}.{suggestion(name, flatten(config))} "

@@ -73,11 +73,6 @@ class Section:
         for name, setting in settings_of(type(self)).items():
             setting.check(getattr(self, name))
 
-    @classmethod
-    def variants(cls) -> Mapping[str, "Section"]:
-        """Returns name -> defaults of the classes that a section may have, if it has a choice."""
-        return {}
-
 
 @dataclasses.dataclass(frozen=True)
 class Flag:

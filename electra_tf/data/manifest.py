@@ -16,11 +16,9 @@ from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import MIB, Path, file_sha256
 from electra_tf.data.records import SPLITS, NonNegative, Records, Shard, overhead_bytes
 from electra_tf.text.normalization import Tokenization
-from electra_tf.text.vocabulary import VOCABULARY_FILE
 
 FORMAT_VERSION = 1
 MANIFEST_NAME = "manifest.json"
-VOCABULARY_NAME = VOCABULARY_FILE
 MAX_SEQUENCE_LENGTH = 1 << 16  # Most tokens of an example; a position fits into 16 bits.
 _MAX_VOCABULARY = 1 << 24
 """Most entries; the largest published WordPiece vocabularies have 500,000."""
@@ -39,9 +37,7 @@ class Counts:
     letterless_lines: NonNegative = 0
     """The fields from here to `dropped_text_bytes` count dropped text. Each dropped line is in one
     of them and not in `lines`; dropped documents are also in `documents`."""
-    boilerplate_lines: NonNegative = 0  # In manifests of earlier builds only.
     short_or_long_lines: NonNegative = 0
-    other_language_documents: NonNegative = 0  # In manifests of earlier builds only.
     near_duplicate_documents: NonNegative = 0
     lines_of_dropped_documents: NonNegative = 0
     duplicate_lines: NonNegative = 0
@@ -60,12 +56,9 @@ class Counts:
     changed_characters: NonNegative = 0  # Letters that stripping accents changes or would change.
     skipped_documents: NonNegative = 0
     """Damaged documents, or parts of one, that --on_error=skip left out."""
-    hangul_characters: NonNegative = 0  # In manifests of earlier builds only.
-    unknown_by_script: Mapping[str, NonNegative] | None = None  # In these only.
 
     def __add__(self, other: "Counts") -> "Counts":
-        return Counts(**{name: value + getattr(other, name) for name, value in vars(self).items()
-                         if name != "unknown_by_script"})
+        return Counts(**{name: value + getattr(other, name) for name, value in vars(self).items()})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -107,10 +100,6 @@ class Manifest:
     def shards_of(self, split: str) -> tuple[Shard, ...]:
         """Returns the shards of "train" or "eval", in order."""
         return tuple(shard for shard in self.shards if shard.split == split)
-
-    def examples(self, split: str) -> int:
-        """Returns the number of examples of "train" or "eval"."""
-        return sum(shard.examples for shard in self.shards_of(split))
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -215,12 +204,11 @@ def verify_shards(data_dir: str | Path, manifest: Manifest, checksums: bool = Tr
             raise broken(shard, f"it has {size} bytes instead of {shard.bytes}")
 
     def check_content(shard: Shard) -> None:
-        if file_sha256(directory / shard.name) != shard.sha256:
+        if checksums and file_sha256(directory / shard.name) != shard.sha256:
             raise broken(shard, "its content changed (wrong checksum)")
 
     # A request to an object store takes 30 ms: 30,000 sizes take half a minute.
-    checks = [(check_size, 32), (check_content, 4)] if checksums else [(check_size, 32)]
-    for check, threads in checks:
+    for check, threads in ((check_size, 32), (check_content, 4)):
         with concurrent.futures.ThreadPoolExecutor(threads) as pool:
             list(pool.map(check, manifest.shards))
 

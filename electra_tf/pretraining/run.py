@@ -222,7 +222,7 @@ def _check_shape(initial: Checkpoint, config: PretrainingConfig) -> None:
 
 def _text(built: Manifest, records: Records, vocab_file: Path | None) -> TextSettings:
     # A vocabulary of the user's must be that of the records, with the same normalization.
-    path = vocab_file or records.data_dir / manifest.VOCABULARY_NAME
+    path = vocab_file or records.data_dir / run_directory.VOCABULARY_FILE
     vocabulary = Vocabulary.load(path)
     normalization = recorded_normalization(vocabulary, path) or built.vocabulary.normalization
     if (vocabulary.sha256, normalization) != (

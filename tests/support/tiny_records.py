@@ -7,7 +7,7 @@ import numpy as np
 
 from electra_tf.data import manifest, records
 from electra_tf.data.shards import write_shard
-from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, VOCABULARY_FILE, Vocabulary
 
 LENGTH = 32
 TRAIN_SHARDS = (30, 20, 36)
@@ -22,7 +22,7 @@ def write(directory: Path, vocabulary: Vocabulary = VOCABULARY, *, seed: int = 1
     With `packing` full no example is short.
     """
     directory.mkdir(parents=True)
-    vocabulary.save(directory / manifest.VOCABULARY_NAME)
+    vocabulary.save(directory / VOCABULARY_FILE)
     numbers = np.random.default_rng(seed)
     shards = [_shard(directory / f"train-{index:05d}.tfrecord", "train", count, numbers, packing)
               for index, count in enumerate(TRAIN_SHARDS)]

@@ -21,11 +21,11 @@ from electra_tf.config.pretraining import SIZES, resolve
 from electra_tf.core import command_line, storage
 from electra_tf.core.errors import UserError, one_line
 from electra_tf.core.storage import Path
-from electra_tf.data.manifest import VOCABULARY_NAME, Manifest, load, verify_shards
+from electra_tf.data.manifest import Manifest, load, verify_shards
 from electra_tf.data.records import SPLITS
 from electra_tf.reporting.tables import TextTable, percent, table_text, wrapped
 from electra_tf.text import coverage
-from electra_tf.text.vocabulary import MASK, SPECIAL_TOKENS, Vocabulary
+from electra_tf.text.vocabulary import MASK, SPECIAL_TOKENS, VOCABULARY_FILE, Vocabulary
 
 NUM_TOKENS = 40  # Frequent tokens that are shown, and rare ones.
 LENGTH_BINS = 8
@@ -134,7 +134,7 @@ def masked_examples(data_dir: Path, manifest: Manifest, vocabulary: Vocabulary, 
     from electra_tf.pretraining.run import vocab_info
 
     # The first examples, each an array of ids and a mask of tokens, [L].
-    split = "train" if manifest.examples("train") else "eval"
+    split = "train" if manifest.shards_of("train") else "eval"
     examples = (example for batch in read_batches(data_dir, manifest, split, vocabulary.pad_id)
                 for example in zip(*batch, strict=True))
     for index, (ids, padding_mask) in enumerate(itertools.islice(examples, number)):
@@ -166,7 +166,7 @@ def main(directory: str) -> None:
     values, data_dir = flags.FLAGS, storage.path(directory)
     # The manifest must fit the vocabulary and the shards beside it.
     masking = resolve(changes=overrides.given_settings({})).masking
-    manifest, path = load(data_dir), data_dir / VOCABULARY_NAME
+    manifest, path = load(data_dir), data_dir / VOCABULARY_FILE
     vocabulary = Vocabulary.load(path)
     if vocabulary.sha256 != manifest.vocabulary.sha256:
         raise UserError(f"{path} isn't the vocabulary of these records ({vocabulary.size:,} "
