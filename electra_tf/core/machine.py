@@ -6,7 +6,7 @@ import pathlib
 import resource
 import sys
 
-CPU_INFO, MEMORY_INFO = pathlib.Path("/proc/cpuinfo"), pathlib.Path("/proc/meminfo")
+CPU_INFO = pathlib.Path("/proc/cpuinfo")
 _ISAS_WITHOUT_BFLOAT16 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI")
 
 
@@ -21,18 +21,17 @@ def peak_memory_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024  # Linux counts KiB.
 
 
-def entries(path: pathlib.Path) -> dict[str, str]:
-    """Returns the "name: value" entries of a file in /proc, the first of each name; {} on macOS."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    # The last pair of a name counts in a dictionary, so that lines are reversed.
-    pairs = (line.partition(":") for line in reversed(lines))
+def cpu_info() -> dict[str, str]:
+    """Returns the "name: value" entries of the first core in /proc/cpuinfo; {} on macOS."""
+    core = CPU_INFO.read_text(encoding="utf-8").split("\n\n")[0] if CPU_INFO.exists() else ""
+    pairs = (line.partition(":") for line in core.splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 @functools.cache
 def cpu_multiplies_bfloat16() -> bool:
     """Returns True on an x86 CPU with bfloat16 units that oneDNN's variables leave in use."""
-    flags = entries(CPU_INFO).get("flags", "").split()
+    flags = cpu_info().get("flags", "").split()
     return (os.environ.get("TF_ENABLE_ONEDNN_OPTS", "1").lower() not in ("0", "false")
             and os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() not in _ISAS_WITHOUT_BFLOAT16
             and ("avx512_bf16" in flags or "amx_bf16" in flags))

@@ -189,7 +189,7 @@ class Reporter:
 
         The line is left out within `MIN_LINE_SECONDS` after another one, except at the last step.
         """
-        # Means of losses and metrics, and measurements of the timed steps.
+        # Means of losses and metrics, and measurements of the timed steps, padding included.
         means = {name: total / weight if weight else 0.0
                  for name, (total, weight) in self._totals.items()}
         machine: dict[str, float] = {}
@@ -200,48 +200,30 @@ class Reporter:
         machine["peak_memory_bytes"] = peak_memory_bytes()
         if self._timed_steps and self._peak:
             machine["peak_fraction"] = machine["tokens_per_second"] / self._peak
+        num_steps = self.events.num_steps
+        if self._clock() - self._last_line < MIN_LINE_SECONDS and self._step < num_steps:
+            return means | machine
 
-        # The line, with the remaining time of steps and events.
-        steps_left = self.events.num_steps - self._step
-        if self._clock() - self._last_line >= MIN_LINE_SECONDS or not steps_left:
-            self.log(progress_line(
-                means, step=self._step, num_steps=self.events.num_steps,
-                seconds_elapsed=self._timer.elapsed,
-                remaining_seconds=self._timer.remaining_seconds(
-                    steps_left, self.events.remaining(self._step)), **machine))
+        # The line, without unknown columns, which are as wide at every step of a run:
+        # step  1,200/10,000  loss 12.345  generator  5.432  discriminator 0.1383  lr 3.20e-04
+        #   4,210 tok/s  37 % of peak    2.2 GB  elapsed 0:05:45  ETA 0:42:10
+        columns = [f"step {self._step:>{len(f'{num_steps:,}')},}/{num_steps:,}",
+                   f"loss {_number(means['loss'])}"]
+        columns += [f"{name.removesuffix('_loss')} {_number(value)}"
+                    for name, value in means.items() if name.endswith("_loss")]
+        columns.append(f"lr {means['learning_rate']:.2e}")
+        if self._timed_steps:
+            columns.append(f"{machine['tokens_per_second']:>7,.0f} tok/s")
+        if "peak_fraction" in machine:
+            columns.append(f"{100 * machine['peak_fraction']:>2.0f} % of peak")
+        columns += [f"{machine['peak_memory_bytes'] / 1e9:>5.1f} GB",
+                    f"elapsed {duration(self._timer.elapsed)}"]
+        remaining = self._timer.remaining_seconds(
+            num_steps - self._step, self.events.remaining(self._step))
+        if remaining is not None:
+            columns.append(f"ETA {duration(remaining)}")
+        self.log("  ".join(columns))
         return means | machine
-
-
-def progress_line(means: Mapping[str, float], *, step: int, num_steps: int,
-                  seconds_elapsed: float, peak_memory_bytes: float,
-                  tokens_per_second: float | None = None, peak_fraction: float | None = None,
-                  remaining_seconds: float | None = None) -> str:
-    """Returns one line without unknown columns; columns are as wide at every step of a run.
-
-    `means` has "loss", "learning_rate" and losses "..._loss" in nats. `tokens_per_second` counts
-    padding too; `peak_fraction`, in [0, 1], is the model's FLOPs over the devices' peak.
-
-    >>> print(progress_line(
-    ...     {"loss": 12.345, "generator_loss": 5.432, "discriminator_loss": 0.1383,
-    ...      "learning_rate": 3.2e-4}, step=1200, num_steps=10000, seconds_elapsed=345,
-    ...     peak_memory_bytes=2_210_000_000, tokens_per_second=4210, peak_fraction=0.37,
-    ...     remaining_seconds=2530))
-    step  1,200/10,000  loss 12.345  generator  5.432  discriminator 0.1383  lr 3.20e-04  \
-  4,210 tok/s  37 % of peak    2.2 GB  elapsed 0:05:45  ETA 0:42:10
-    """
-    total = f"{num_steps:,}"
-    columns = [f"step {step:>{len(total)},}/{total}", f"loss {_number(means['loss'])}"]
-    columns += [f"{name.removesuffix('_loss')} {_number(value)}"
-                for name, value in means.items() if name.endswith("_loss")]
-    columns.append(f"lr {means['learning_rate']:.2e}")
-    if tokens_per_second is not None:
-        columns.append(f"{tokens_per_second:>7,.0f} tok/s")
-    if peak_fraction is not None:
-        columns.append(f"{100 * peak_fraction:>2.0f} % of peak")
-    columns += [f"{peak_memory_bytes / 1e9:>5.1f} GB", f"elapsed {duration(seconds_elapsed)}"]
-    if remaining_seconds is not None:
-        columns.append(f"ETA {duration(remaining_seconds)}")
-    return "  ".join(columns)
 
 
 def _number(value: float) -> str:
