@@ -92,11 +92,11 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
     # Several processes, which TensorFlow waits for.
     if kind is Strategy.MULTI_WORKER_MIRRORED:
         cluster = workers.parse(os.environ.get(workers.VARIABLE, ""))
-        if others := cluster.others:
+        if others := workers.other_addresses(cluster):
             note(f"waiting for {', '.join(others)}: each has to run this command, with the same "
                  "cluster and its own task in TF_CONFIG")
         with signals.default_signal_handlers():
-            return tf.distribute.MultiWorkerMirroredStrategy(cluster.resolver)
+            return tf.distribute.MultiWorkerMirroredStrategy(cluster)
 
     # Replicas on one CPU, split into logical devices.
     if config.num_replicas:

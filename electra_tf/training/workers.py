@@ -10,6 +10,7 @@ from electra_tf.core import strict_json
 from electra_tf.core.errors import UserError, shown
 
 VARIABLE = "TF_CONFIG"
+Resolver = tf.distribute.cluster_resolver.SimpleClusterResolver
 _EXAMPLE = ('{"cluster": {"worker": ["host1:2222", "host2:2222"]}, '
             '"task": {"type": "worker", "index": 0}}')
 
@@ -18,38 +19,17 @@ _EXAMPLE = ('{"cluster": {"worker": ["host1:2222", "host2:2222"]}, '
 class _Task:
     __pydantic_config__ = strict_json.OPEN
     type: str
-    index: int | str
-
-    @property
-    def number(self) -> int:
-        """Returns the index, which some launchers write as text; -1 for other text."""
-        return int(self.index) if str(self.index).isdecimal() else -1
+    index: int | str  # Some launchers write it as text.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Cluster:
-    """The processes that share every step, and the one that runs here."""
-
+class _Cluster:
     __pydantic_config__ = strict_json.OPEN
     cluster: dict[str, list[str]]
     task: _Task
 
-    @property
-    def resolver(self) -> tf.distribute.cluster_resolver.ClusterResolver:
-        """Returns the cluster as TensorFlow's strategies take it."""
-        return tf.distribute.cluster_resolver.SimpleClusterResolver(
-            tf.train.ClusterSpec(self.cluster), task_type=self.task.type,
-            task_id=self.task.number, rpc_layer="grpc")
 
-    @property
-    def others(self) -> list[str]:
-        """Addresses of all processes but this one, for which TensorFlow waits up to an hour."""
-        own_address = self.cluster[self.task.type][self.task.number]
-        return [address for addresses in self.cluster.values() for address in addresses
-                if address != own_address]
-
-
-def cluster() -> Cluster | None:
+def cluster() -> Resolver | None:
     """Returns the cluster of TF_CONFIG, or None for one device.
 
     As for TensorFlow's resolver, an empty variable and one without a cluster mean one device, and
@@ -63,19 +43,27 @@ def cluster() -> Cluster | None:
     return parse(text)
 
 
-def parse(text: str) -> Cluster:
+def parse(text: str) -> Resolver:
     """Returns the cluster that TF_CONFIG describes; a `UserError` refuses an invalid one."""
     try:
-        cluster = strict_json.loads(os.fsencode(text), Cluster)
+        content = strict_json.loads(os.fsencode(text), _Cluster)
     except strict_json.Unreadable as error:
         raise UserError(
             "Several workers need the environment variable TF_CONFIG in each of them, for example "
             f"{_EXAMPLE}: {error}. Received: {shown(text)}") from None
-    cluster.cluster.pop("evaluator", None)
-    problem = _problem(cluster.cluster, cluster.task)
-    if problem:
+    content.cluster.pop("evaluator", None)
+    if problem := _problem(content.cluster, content.task):
         raise UserError(f"TF_CONFIG: {problem}. Received: {shown(text)}")
-    return cluster
+    return Resolver(tf.train.ClusterSpec(content.cluster), task_type=content.task.type,
+                    task_id=int(content.task.index), rpc_layer="grpc")
+
+
+def other_addresses(cluster: Resolver) -> list[str]:
+    """Returns the addresses of all processes but this one."""
+    jobs = cluster.cluster_spec().as_dict()
+    own_address = jobs[cluster.task_type][cluster.task_id]
+    return [address for addresses in jobs.values() for address in addresses
+            if address != own_address]
 
 
 def _problem(jobs: dict[str, list[str]], task: _Task) -> str:
@@ -99,6 +87,7 @@ def _problem(jobs: dict[str, list[str]], task: _Task) -> str:
             return f"{shown(address)} must be host:port"
         if addresses.count(address) > 1:
             return f"{address} is listed twice"
-    if not 0 <= task.number < len(jobs.get(task.type, ())):
+    index = int(task.index) if str(task.index).isdecimal() else -1
+    if not 0 <= index < len(jobs.get(task.type, ())):
         return f"the cluster has no task.type {shown(task.type)} with task.index {task.index}"
     return ""

@@ -31,6 +31,7 @@ def test_slurm_tasks_receive_their_index_and_the_arguments(faked):
         env=os.environ | {"PATH": f"{faked}:{os.environ['PATH']}", "SLURM_JOB_NODELIST": "x"},
         capture_output=True, text=True, check=True)
     clusters = [workers.parse(line) for line in done.stdout.splitlines()]
-    assert [cluster.task.index for cluster in clusters] == [0, 1]
-    assert all(cluster.cluster == {"worker": ["host1:2222", "host2:2222"]} for cluster in clusters)
+    assert [cluster.task_id for cluster in clusters] == [0, 1]
+    assert all(cluster.cluster_spec().as_dict() == {"worker": ["host1:2222", "host2:2222"]}
+               for cluster in clusters)
     assert done.stderr == "run_pretraining.py --model_dir=a b --model_size=base\n" * 2

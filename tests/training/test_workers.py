@@ -23,10 +23,9 @@ def text(jobs: object = TWO, kind: object = "worker", index: object = 0) -> str:
 ])
 def test_a_cluster_knows_its_task_and_the_others(jobs, kind, index, others):
     cluster = workers.parse(text(jobs, kind, index))
-    resolver = cluster.resolver
-    assert cluster.others == others
-    assert (resolver.task_type, resolver.task_id) == (kind, int(index))
-    assert "evaluator" not in resolver.cluster_spec().jobs
+    assert workers.other_addresses(cluster) == others
+    assert (cluster.task_type, cluster.task_id) == (kind, int(index))
+    assert "evaluator" not in cluster.cluster_spec().jobs
 
 
 @pytest.mark.parametrize(("value", "problem"), [
