@@ -21,12 +21,12 @@ import dataclasses
 import functools
 import operator
 import re
-from typing import Literal
+from typing import Any, Literal
 
 from absl import flags
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.checkpoints.run_directory import STEPS
+from electra_tf.checkpoints.run_directory import STEPS, read_identity
 from electra_tf.config import overrides
 from electra_tf.config.pretraining import SIZES, PretrainingConfig, resolve
 from electra_tf.core import command_line, storage
@@ -34,7 +34,6 @@ from electra_tf.core.errors import UserError
 from electra_tf.core.setting_flags import define_flags, from_flags, print_default, set_default
 from electra_tf.core.settings import Section, setting, settings_of
 from electra_tf.data import manifest
-from electra_tf.pretraining.saved_settings import all_settings, saved_config
 
 RECORDS = "records"
 """Default of --data_dir."""
@@ -98,11 +97,20 @@ def define() -> None:
     overrides.define_setting_flags(SETTINGS, SIZES)
 
 
+def all_settings(model_dir: storage.Path) -> dict[str, Any]:
+    """Returns the settings of the run in a directory, with the steps of all its stages."""
+    saved = run_directory.settings_of(read_identity(model_dir, PretrainingConfig()))
+    objective = overrides.override(PretrainingConfig(), saved).objective
+    if objective.generator_steps(saved[STEPS]):
+        directory = objective.generator_dir(model_dir)
+        saved[STEPS] += read_identity(directory, PretrainingConfig())[STEPS]
+    return saved
+
+
 def main() -> None:
     """Runs the mode that the flags ask for."""
     # Directories and their defaults.
-    size = flags.FLAGS.model_size or "small"
-    set_default("model_dir", f"runs/{size}")
+    set_default("model_dir", f"runs/{flags.FLAGS.model_size or 'small'}")
     set_default("data_dir", RECORDS)
     values = from_flags(PretrainingFlags)
     if values.mode != "train":
@@ -112,14 +120,10 @@ def main() -> None:
             raise UserError(f"--{name} is needed: {flags.FLAGS[name].help}")
     if values.data_dir == RECORDS and not (
             storage.path(RECORDS) / manifest.MANIFEST_NAME).exists():
-        dump = "enwiki-latest-pages-articles-multistream.xml.bz2"
-        length = 512 if size in ("base", "large") else 128  # ELECTRA, table 6.
         raise UserError(
-            f"--data_dir={RECORDS} holds no records. Name another directory, or use Wikipedia: "
-            f"curl -LO https://dumps.wikimedia.org/enwiki/latest/{dump} && "
-            f"python -m data_prep.build_vocab --input=wikipedia:{dump} --output=vocab.txt && "
-            f"python -m data_prep.build_pretraining_data --input=wikipedia:{dump} "
-            f"--vocab_file=vocab.txt --output_dir={RECORDS} --max_seq_length={length}")
+            f"--data_dir={RECORDS} holds no records. Name another directory, or build records from "
+            f"text or a dump of Wikipedia with `{command_line.command('records')}` "
+            "(docs/how_to/data.md).")
     data_dir, model_dir = values.data_dir, storage.utf8_path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
 
@@ -159,18 +163,54 @@ def main() -> None:
 
     # Training, evaluation or samples; TensorFlow is imported after the settings are checked.
     from electra_tf.pretraining import evaluation, loop
+    from electra_tf.pretraining.multi_worker import is_chief
     from electra_tf.pretraining.run import prepare_run
 
     if values.mode == "train":
         run = loop.pretrain(config, data_dir, model_dir, vocab_file, initial,
                             restart=values.restart, seconds=seconds)
-        evaluation.show_ending(run, data_dir)
+        if is_chief(run.strategy):
+            scores = evaluation.saved_scores(model_dir)
+            show_ending(run, data_dir, evaluation.explanation(run, scores))
         return
-    fixed = list(changes) + (["model"] if values.model_size else [])
-    config = saved_config(model_dir, config, fixed)
+
+    # Given settings must equal the run's, unless they leave the choice to it; of the others only
+    # those of runtime count.
+    identity = read_identity(model_dir, PretrainingConfig())
+    required = [*changes, *(["model"] if values.model_size else [])]
+    given = {name: value for name, value in overrides.flatten(config).items()
+             if (name in required or name.split(".")[0] in required) and name in identity
+             and name != "model.vocab_size" and value not in ("auto", 0)}
+    run_directory.refuse_differences(model_dir, {name: identity[name] for name in given}, given)
+    config = overrides.override(config, run_directory.settings_of(identity))
     vocab_file = vocab_file or model_dir / run_directory.VOCABULARY_FILE
     run = prepare_run(config, data_dir, model_dir, vocab_file)
     {"eval": evaluation.evaluate, "samples": evaluation.show_samples}[values.mode](run)
+
+
+def show_ending(run: Any, data_dir: str, meaning: str) -> None:
+    """Prints what the scores of a `Run` that ended mean, and the next commands."""
+    if meaning:
+        print(f"result   {meaning}")
+
+    # Programs and flags as this installation is called.
+    shell = command_line.shell_command
+    program, demo = command_line.this_program(), command_line.command("demo")
+    model_dir = shell([f"--model_dir={run.model_dir}"])
+    directories = f"{shell([f'--data_dir={data_dir}'])} {model_dir}"
+    steps = all_settings(run.model_dir)[STEPS]
+    # A run's directory doesn't hold the flags of devices and reports.
+    extension = [f"--set={value}" for value in flags.FLAGS.set if value.startswith("runtime.")] + [
+        flags.FLAGS[name].serialize() for name, setting in SETTINGS.items()
+        if setting.name.startswith("runtime.") and flags.FLAGS[name].present]
+    extension.append(f"--num_train_steps={2 * steps}")
+    commands = [f"demo: {demo} {model_dir}",
+                f"fine-tune: {command_line.command('finetune')} --task=cola --data_dir=glue "
+                + shell([f"--init_checkpoint={run.model_dir}"]),
+                f"{steps:,} steps more: {program} {directories} {shell(extension)}"]
+    if run.examples("eval"):
+        commands.insert(0, f"samples: {program} --mode=samples {directories}")
+    print("next     " + "\n         ".join(commands), flush=True)
 
 
 COMMON = (
