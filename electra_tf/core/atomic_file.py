@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from electra_tf.core.errors import UserError
-from electra_tf.core.storage import Path, RemotePath, remove_tree
+from electra_tf.core.storage import Path, RemotePath
 
 TEMPORARY_PREFIX = ".unfinished-"
 _FULL = "free some space, or choose another directory"
@@ -42,8 +42,7 @@ def replacing(path: Path) -> Iterator[Path]:
     The content reaches the disk before the rename. Raises `UserError` if it can't be written. A
     killed process leaves only a file named `.unfinished-...`.
     """
-    # Processes of several machines or containers can have the same number.
-    temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{path.name}")
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.urandom(8).hex()}-{path.name}")
     try:
         # Content, rename, directory: after a power failure the name has the old or the new content.
         yield temporary
@@ -60,11 +59,8 @@ def replacing(path: Path) -> Iterator[Path]:
 def remove_unfinished(directory: Path) -> None:
     """Removes temporary files of killed processes; the caller holds the lock of the directory."""
     for path in directory.glob(f"{TEMPORARY_PREFIX}*"):
-        # The process id in an export's name tells whether its process still runs.
-        if not path.is_dir():
+        if not path.is_dir():  # Exports, which hold no lock, remove directories.
             path.unlink(missing_ok=True)
-        elif not os.path.exists(f"/proc/{path.name.split('-')[1]}"):  # Exports hold no lock.
-            remove_tree(path)
 
 
 def write_atomically(path: Path, content: bytes) -> None:

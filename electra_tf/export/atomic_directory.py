@@ -32,8 +32,7 @@ def atomic_directory(final: Path) -> Iterator[pathlib.Path]:
         if time.time() - abandoned.stat().st_mtime > ABANDONED_SECONDS:
             shutil.rmtree(abandoned, ignore_errors=True)
     unfinished = (pathlib.Path(tempfile.mkdtemp(prefix="electra-"), final.name) if remote
-                  else final.with_name(
-                      f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{final.name}"))
+                  else final.with_name(f"{TEMPORARY_PREFIX}{os.urandom(8).hex()}-{final.name}"))
     try:
         yield unfinished
         if not remote:
