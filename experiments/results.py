@@ -33,7 +33,7 @@ _NAMES = {"chunk": "chunking", "ner": "named entities", "stsb": "STS-B", "cola":
 class ScoreRow:
     """The scores of one task with one run."""
 
-    __pydantic_config__ = strict_json.OPEN  # Earlier rows have more fields.
+    __pydantic_config__ = strict_json.STRICT
 
     sweep: str
     budget: str
