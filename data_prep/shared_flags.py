@@ -5,6 +5,7 @@ import logging
 import shlex
 from typing import Annotated, Literal
 
+from absl import flags
 from annotated_types import Interval
 
 from data_prep import local_runner
@@ -17,22 +18,6 @@ from electra_tf.core.setting_flags import define_flags, from_flags
 from electra_tf.core.settings import Section, setting, settings_of
 from electra_tf.core.storage import Path
 from electra_tf.text.normalization import AUTO
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TextFlags(Section, prefix="--"):
-    """Flags of the text and its normalization."""
-
-    input: str = setting("", """The text: patterns of UTF-8 text files, separated by commas; .gz,
-        .bz2, .xz and .zst are decompressed. Blank lines separate documents. Other sources begin
-        with a name: wikipedia:PATTERN, books:PATTERN, jsonl:PATTERN#FIELD, parquet:PATTERN#COLUMN,
-        hf:OWNER/DATASET:CONFIG:SPLIT#COLUMN (Hugging Face Hub), tfds:NAME#FEATURE,
-        embedded:docstrings, embedded:python (text of installed packages). See
-        docs/how_to/data.md.""")
-    normalization: str = setting(AUTO, """Normalization of the text: bert_uncased (lower case, no
-        accents), bert_cased, lower_case (keeps accents), nfc (keeps all letters) or auto. For a new
-        vocabulary, auto chooses by the scripts of the text. For records, it is the normalization of
-        --vocab_file. See docs/how_to/languages.md.""")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,7 +35,18 @@ class RunnerSettings(Section, prefix="--"):
         '--job_endpoint=flink:8099 --environment_type=DOCKER'.""")
 
 
-for section in (TextFlags, SourceOptions, RunnerSettings):
+flags.DEFINE_string("input", "", (
+    "The text: patterns of UTF-8 text files, separated by commas; .gz, .bz2, .xz and .zst are "
+    "decompressed. Blank lines separate documents. Other sources begin with a name: "
+    "wikipedia:PATTERN, books:PATTERN, jsonl:PATTERN#FIELD, parquet:PATTERN#COLUMN, "
+    "hf:OWNER/DATASET:CONFIG:SPLIT#COLUMN (Hugging Face Hub), tfds:NAME#FEATURE, "
+    "embedded:docstrings, embedded:python (text of installed packages). See docs/how_to/data.md."))
+flags.DEFINE_string("normalization", AUTO, (
+    "Normalization of the text: bert_uncased (lower case, no accents), bert_cased, lower_case "
+    "(keeps accents), nfc (keeps all letters) or auto. For a new vocabulary, auto chooses by the "
+    "scripts of the text. For records, it is the normalization of --vocab_file. See "
+    "docs/how_to/languages.md."))
+for section in (SourceOptions, RunnerSettings):
     define_flags(section)
 INPUT = ("input", *settings_of(SourceOptions))
 SPEED = tuple(settings_of(RunnerSettings))
@@ -58,7 +54,7 @@ SPEED = tuple(settings_of(RunnerSettings))
 
 def source() -> Source:
     """Returns the text that the command line names; `UserError` for one that cannot be read."""
-    return open_source(from_flags(TextFlags).input, from_flags(SourceOptions))
+    return open_source(flags.FLAGS.input, from_flags(SourceOptions))
 
 
 def runner(scratch: Path) -> Runner:

@@ -12,7 +12,7 @@ from typing import Any
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
 from electra_tf.config.model import MODEL_SIZES
 from electra_tf.config.objectives import OBJECTIVES
-from electra_tf.config.overrides import defaults, flags_of, override, setting_of
+from electra_tf.config.overrides import defaults, override, setting_of
 from electra_tf.config.pretraining import SIZES
 from electra_tf.core.settings import Section, settings_of
 
@@ -69,12 +69,11 @@ def settings_page() -> str:
 
 def _sections(sizes: Mapping[str, Any], names: Sequence[str],
               program: str) -> Iterator[str]:
-    short = {setting.name: name for name, setting in flags_of(sizes["small"], program).items()}
     for name in names:
         here = getattr(sizes["small"], name)
         yield f"## {name}\n"
         yield f"{_first_line(here)}\n"
-        yield from _table(name, settings_of(type(here)), sizes, short)
+        yield from _table(name, settings_of(type(here)), sizes, program)
         for other, there in OBJECTIVES.items() if name == "objective" else ():
             if other == here.name:
                 continue
@@ -82,7 +81,7 @@ def _sections(sizes: Mapping[str, Any], names: Sequence[str],
             others = {size: override(config, {f"{name}.name": other})
                       for size, config in sizes.items()}
             yield f"With `{name}.name={other}` ({_first_line(there)[:-1]}) instead:\n"
-            yield from _table(name, fields, others, short)
+            yield from _table(name, fields, others, program)
 
 
 def _first_line(section: Section) -> str:
@@ -90,14 +89,13 @@ def _first_line(section: Section) -> str:
 
 
 def _table(section: str, fields: Iterable[str], sizes: Mapping[str, Any],
-           short: Mapping[str, str]) -> Iterator[str]:
+           program: str) -> Iterator[str]:
     yield "| setting | default | meaning | allowed |"
     yield "|---|---|---|---|"
     for field in fields:
-        name = f"{section}.{field}"
-        flag = f" (`--{short[name]}`)" if name in short else ""
-        setting = setting_of(sizes["small"], name)
-        yield (f"| `{name}`{flag} | {defaults(sizes, name)} | {setting.meaning} "
+        setting = setting_of(sizes["small"], f"{section}.{field}")
+        flag = f" (`--{field}`)" if program in setting.flag.programs else ""
+        yield (f"| `{setting.name}`{flag} | {defaults(sizes, setting.name)} | {setting.meaning} "
                f"| {setting.allowed} |")
     yield ""
 
