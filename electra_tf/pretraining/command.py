@@ -207,7 +207,7 @@ def show_ending(run: Any, data_dir: str, meaning: str) -> None:
     commands = [f"demo: {demo} {model_dir}",
                 f"fine-tune: {command_line.command('finetune')} --task=cola --data_dir=glue "
                 + shell([f"--init_checkpoint={run.model_dir}"]),
-                f"{steps:,} steps more: {program} {directories} {shell(extension)}"]
+                f"twice as long: {program} {directories} {shell(extension)}"]
     if run.examples("eval"):
         commands.insert(0, f"samples: {program} --mode=samples {directories}")
     print("next     " + "\n         ".join(commands), flush=True)

@@ -1,4 +1,4 @@
-"""Evaluates a run on held-out examples, shows sample corruptions, and explains the results."""
+"""Evaluates a run on held-out examples, shows sample corruptions, and explains the scores."""
 
 import dataclasses
 import functools
@@ -9,13 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 import tf_keras
-from absl import flags
 
 from electra_tf.checkpoints.run_directory import EVALUATION_FILE
 from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config.objectives import Metric, all_metrics
-from electra_tf.config.overrides import flags_of
-from electra_tf.core import command_line, strict_json
+from electra_tf.core import strict_json
 from electra_tf.core.atomic_file import write_json
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
@@ -26,9 +24,7 @@ from electra_tf.objectives.electra import ranking_scores
 from electra_tf.objectives.objective import WeightedMean
 from electra_tf.objectives.pretraining import Arrays
 from electra_tf.pretraining.fixed_noise import KINDS, Corrupted, fixed_noise
-from electra_tf.pretraining.multi_worker import is_chief
 from electra_tf.pretraining.run import Run, vocab_info
-from electra_tf.pretraining.saved_settings import all_settings
 from electra_tf.reporting import learning_curves
 from electra_tf.reporting.samples import Corruption, select_readable, terminal_page
 from electra_tf.training import failures
@@ -37,7 +33,7 @@ from electra_tf.training.step import concat_parts, largest_divisor, with_static_
 
 SHOWN_SAMPLES = 4
 SAMPLED_BATCHES = 16  # Batches out of which --mode=samples chooses.
-LITTLE_AUC = 0.6  # Below this AUC a discriminator detects little more than token frequencies show.
+LOW_AUC = 0.6  # Below this AUC a discriminator detects little more than token frequencies show.
 _LINE_SCORES = {
     "loss": "loss", "discriminator_auc": "AUC", "discriminator_recall": "recall",
     "restoring_accuracy": "encoder accuracy", "generator_accuracy": "generator accuracy"}
@@ -107,7 +103,7 @@ class Evaluator:
         chosen = real[select_readable(texts, count)]
         rows = {name: values[chosen] for name, values in output.items()}
         written = self._run.objective.displayed_text(rows)
-        return [] if written is None else Corruption.of_arrays(
+        return [] if written is None else Corruption.from_arrays(
             rows, written.ids, tokens, written.replaced_probability)
 
     def _evaluated_batches(self, num_batches: int) -> Iterator["EvaluatedBatch"]:
@@ -239,34 +235,6 @@ def saved_scores(model_dir: Path) -> dict[str, float | None]:
     return strict_json.read(scores, dict[str, float | None]) if scores.exists() else {}
 
 
-def show_ending(run: Run, data_dir: str) -> None:
-    """Prints what the last evaluation means and the next commands, on the chief only."""
-    if not is_chief(run.strategy):
-        return
-    if meaning := explanation(run, saved_scores(run.model_dir)):
-        print(f"result   {meaning}")
-
-    # Programs and flags as this installation is called.
-    shell = command_line.shell_command
-    program, demo = command_line.this_program(), command_line.command("demo")
-    model_dir = shell([f"--model_dir={run.model_dir}"])
-    directories = f"{shell([f'--data_dir={data_dir}'])} {model_dir}"
-    steps = all_settings(run.model_dir)["training.num_train_steps"]
-    # A run's directory doesn't hold the flags of devices and reports.
-    extension = [f"--set={value}" for value in flags.FLAGS.set if value.startswith("runtime.")] + [
-        flags.FLAGS[name].serialize()
-        for name, setting in flags_of(run.config, "pretraining").items()
-        if setting.name.startswith("runtime.") and flags.FLAGS[name].present]
-    extension.append(f"--num_train_steps={2 * steps}")
-    commands = [f"demo: {demo} {model_dir}",
-                f"fine-tune: {command_line.command('finetune')} --task=cola --data_dir=glue "
-                + shell([f"--init_checkpoint={run.model_dir}"]),
-                f"twice as long: {program} {directories} {shell(extension)}"]
-    if run.examples("eval"):
-        commands.insert(0, f"samples: {program} --mode=samples {directories}")
-    print("next     " + "\n         ".join(commands), flush=True)
-
-
 def explanation(run: Run, scores: Mapping[str, float | None]) -> str:
     """Returns sentences that explain the last evaluation; "" without its scores.
 
@@ -279,7 +247,7 @@ def explanation(run: Run, scores: Mapping[str, float | None]) -> str:
         sentences = [f"the discriminator detects {100 * recall:.0f} % of the replaced tokens, and "
                      f"{100 * precision:.0f} % of its detections are right; AUC {auc:.3f}, chance "
                      "is 0.5."]
-        if auc < LITTLE_AUC:
+        if auc < LOW_AUC:
             sentences.append("It has learned little so far: train longer, or see "
                              "docs/how_to/size_and_recipe.md.")
     else:

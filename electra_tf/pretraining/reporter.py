@@ -24,7 +24,7 @@ from electra_tf.training.step import TrainState
 
 MIN_LINE_SECONDS = 1.0
 """Shortest time between two progress lines; metrics.jsonl has every interval."""
-LOST_DEVIATION = 0.01
+COLLAPSED_DEVIATION = 0.01
 """Standard deviation of a collapsed discriminator's logits, as a fraction of its largest so far."""
 
 
@@ -177,7 +177,7 @@ class Reporter:
             return ""
         deviation = math.sqrt(max(0.0, square - mean**2))
         self._largest_deviation = max(self._largest_deviation, deviation)
-        self._collapsed = deviation < LOST_DEVIATION * self._largest_deviation
+        self._collapsed = deviation < COLLAPSED_DEVIATION * self._largest_deviation
         return "" if not self._collapsed else (
             f"warning  the discriminator has collapsed: at step {record['step']:,} the standard "
             f"deviation of its logits over tokens is {deviation:.1e}, once it was "

@@ -7,7 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 
-FEW_STEPS = 10
+SLOW_STEPS = 10
 """First steps, which are slower: on a CPU, the second took ten times as long as the third."""
 
 
@@ -42,10 +42,10 @@ class StepTimer:
         """Counts the time as that of `count` steps; returns its seconds.
 
         No estimate contains the first call, unless the first step was timed apart and the call is
-        of `FEW_STEPS` or more.
+        of `SLOW_STEPS` or more.
         """
         seconds = self.lap()
-        if self._warm or self._first_apart and count >= FEW_STEPS:
+        if self._warm or self._first_apart and count >= SLOW_STEPS:
             self._open_steps += count
             self._open_seconds += seconds
             if self._open_steps and self._open_seconds >= self._sample_seconds:

@@ -40,7 +40,7 @@ class Corruption:
     replaced_probability: Sequence[float] | None = None  # The discriminator's, in [0, 1].
 
     @classmethod
-    def of_arrays(cls, per_example: Mapping[str, np.ndarray], written: np.ndarray,
+    def from_arrays(cls, per_example: Mapping[str, np.ndarray], written: np.ndarray,
                   tokens: Sequence[str],
                   replaced_probability: np.ndarray | None = None) -> "list[Corruption]":
         """Returns the rows of an evaluation, padding left out.

@@ -31,8 +31,8 @@ class Schedule:
     before: "Schedule | None" = None  # Schedule of the steps before `begin`.
 
     @classmethod
-    def of(cls, config: OptimizerConfig, num_train_steps: int,
-           finished_at: Sequence[int] = (), stable_until: int = 0) -> "Schedule":
+    def from_config(cls, config: OptimizerConfig, num_train_steps: int,
+                    finished_at: Sequence[int] = (), stable_until: int = 0) -> "Schedule":
         """Returns the schedule that settings describe.
 
         Each extension of a run, after the steps `finished_at`, has a short warm-up to the peak and
@@ -44,7 +44,7 @@ class Schedule:
         """
         # The last extension begins at `begin`; the schedule before it is that of the earlier run.
         *earlier, begin = [0] if not finished_at else finished_at
-        before = cls.of(config, begin, earlier, stable_until) if begin else None
+        before = cls.from_config(config, begin, earlier, stable_until) if begin else None
         stable = 1.0 - (config.decay_fraction if num_train_steps > stable_until else 0.0)
         if before is not None and before.stable_steps == before.decay_steps:
             steps = num_train_steps - before.begin

@@ -38,9 +38,10 @@ class TrainStep:
     def __init__(self, config: Settings, objective: Objective, state: "TrainState",
                  strategy: tf.distribute.Strategy, num_steps: int,
                  finished_at: Sequence[int] = (), stable_until: int = 0):
-        """Takes what a run of `num_steps` trains; earlier steps are those of `Schedule.of`."""
+        """Takes what a run of `num_steps` trains; `Schedule` explains the last two arguments."""
         self.config, self.objective, self.state, self.strategy = config, objective, state, strategy
-        self._schedule = Schedule.of(config.optimizer, num_steps, finished_at, stable_until)
+        self._schedule = Schedule.from_config(
+            config.optimizer, num_steps, finished_at, stable_until)
         self._compile_with_xla = use_xla(config.runtime.xla, strategy)
 
     def __call__(self, batch: Any) -> Means:

@@ -42,6 +42,6 @@ def test_rows_of_an_evaluation_become_sentences():
     per_example = {"ids": np.array([[1, 2, 3, 0]]),
                    "padding_mask": np.array([[True, True, True, False]]),
                    "positions": np.array([[2, 1, 0]]), "predicted": np.array([[True, True, False]])}
-    [sample] = Corruption.of_arrays(per_example, np.array([[1, 4, 3, 0]]), "pabcd")
+    [sample] = Corruption.from_arrays(per_example, np.array([[1, 4, 3, 0]]), "pabcd")
     assert (sample.original, sample.corrupted) == (["a", "b", "c"], ["a", "d", "c"])
     assert outcomes(sample) == ["untouched", "replaced", "restored"]

@@ -32,7 +32,7 @@ def test_rates_equal_the_reference_and_stay_zero_at_the_end():
 
 def test_a_warm_up_of_a_fraction_of_a_step_is_exact():
     # The reference: warm-up = max(0.1 * 33, 0) = 3.3 steps.
-    schedule = Schedule.of(
+    schedule = Schedule.from_config(
         FinetuningOptimizerConfig(learning_rate=1e-3, layerwise_decay=1.0), num_train_steps=33)
     expected = [0.0, 1e-3 * 32 / 33 / 3.3, 1e-3 * 31 / 33 * 2 / 3.3, 1e-3 * 30 / 33 * 3 / 3.3,
                 1e-3 * 29 / 33]
@@ -41,7 +41,7 @@ def test_a_warm_up_of_a_fraction_of_a_step_is_exact():
 
 def test_an_extension_has_a_schedule_of_its_own_with_a_short_warm_up():
     config = OptimizerConfig(learning_rate=1.0, warmup_steps=4)
-    first, extended = Schedule.of(config, 20), Schedule.of(config, 60, [20, 30])
+    first, extended = Schedule.from_config(config, 20), Schedule.from_config(config, 60, [20, 30])
     assert [float(extended(step)) for step in range(20)] == [
         float(first(step)) for step in range(20)]
     # Warm-ups of a tenth of 10 and of 30 steps.
@@ -56,17 +56,17 @@ def test_a_stable_rate_decays_at_the_end_and_continues_in_extensions():
     stable = dataclasses.replace(config, decay_fraction=0.0)
     schedules = {
         # 20 steps, the last 5 of which decay; the same with power 2.
-        Schedule.of(config, 20): [*CONSTANT[:15], 1.0, 0.8, 0.6, 0.4, 0.2, 0.0],
-        Schedule.of(dataclasses.replace(config, decay_power=2.0), 20): [
+        Schedule.from_config(config, 20): [*CONSTANT[:15], 1.0, 0.8, 0.6, 0.4, 0.2, 0.0],
+        Schedule.from_config(dataclasses.replace(config, decay_power=2.0), 20): [
             *CONSTANT[:15], 1.0, 0.64, 0.36, 0.16, 0.04, 0.0],
         # Without a decay, also in extensions after 10 and 16 steps.
-        Schedule.of(stable, 20): CONSTANT[:21],
-        Schedule.of(stable, 20, [10, 16]): CONSTANT[:21],
+        Schedule.from_config(stable, 20): CONSTANT[:21],
+        Schedule.from_config(stable, 20, [10, 16]): CONSTANT[:21],
         # Stable up to 10 and 18 steps; a quarter of 20 would have begun before the extension.
-        Schedule.of(config, 20, [10, 18], 18): [*CONSTANT[:18], 1.0, 0.5, 0.0],
-        Schedule.of(config, 24, [10], 10): [*CONSTANT[:18], *(1 - np.arange(7) / 6)],
+        Schedule.from_config(config, 20, [10, 18], 18): [*CONSTANT[:18], 1.0, 0.5, 0.0],
+        Schedule.from_config(config, 24, [10], 10): [*CONSTANT[:18], *(1 - np.arange(7) / 6)],
         # An extension of 8 steps after a decay warms up for a tenth of them, and decays in two.
-        Schedule.of(config, 28, [10, 20], 10): [
+        Schedule.from_config(config, 28, [10, 20], 10): [
             *CONSTANT[:15], 1.0, 0.8, 0.6, 0.4, 0.2, 0.0, *[1.0] * 6, 0.5, 0.0]}
     for schedule, expected in schedules.items():
         np.testing.assert_allclose([float(schedule(step)) for step in range(len(expected))],
