@@ -199,14 +199,14 @@ class ReplaceMlmConfig(MlmConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AllTokensMlmConfig(ReplaceMlmConfig):
+class AllTokensMlmConfig(MlmConfig):
     """Prediction of all tokens of a text that a generator corrupted (section 3.4)."""
 
     name: str = _name("all_tokens_mlm")
     implementation = "electra_tf.objectives.language_models:AllTokensMlmObjective"
     metrics = {
         "all_tokens_loss": Metric("nats per token", "encoder's loss (nats / token)")}
-    restoring_loss_weight: Weight = setting(1.0, """Factor of the encoder's loss: the prediction of
+    all_tokens_loss_weight: Weight = setting(1.0, """Factor of the encoder's loss: the prediction of
         the original tokens at all positions.""")
 
 

@@ -104,7 +104,7 @@ class ReplaceMlmObjective(PretrainingObjective):
     """Replace MLM: min L_MLM(generator) + L_MLM(encoder), which reads samples for [MASK]."""
 
     model_class = RestoringModel
-    loss: ClassVar[str] = "restoring_loss"  # Name of the encoder's loss.
+    losses = ("generator_loss", "restoring_loss")  # The second is the encoder's.
     restored_fraction: ClassVar[float | None] = None
     """Fraction of positions that the encoder predicts; None for those that masking selects."""
 
@@ -131,14 +131,8 @@ class ReplaceMlmObjective(PretrainingObjective):
         """Predicts the selected tokens; "restored_ids" int32 [B, N] are the most likely ones."""
         predicted = run_generator(
             model.restorer, inputs._replace(ids=corrupted.ids), rng, training=training)
-        return LossOutput(loss_sums={self.loss: tf.reduce_sum(predicted.losses)}, metrics={},
+        return LossOutput(loss_sums={"restoring_loss": tf.reduce_sum(predicted.losses)}, metrics={},
                           per_example={"restored_ids": predicted.best_ids})
-
-    @property
-    def loss_weights(self) -> Mapping[str, float]:
-        """The configured factors; the paper gives none."""
-        return {"generator_loss": self.config.objective.generator_loss_weight,
-                self.loss: self.config.objective.restoring_loss_weight}
 
     def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the accuracies of generator and restorer on the selected tokens."""
@@ -166,7 +160,7 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
     """All-Tokens MLM: min L_MLM(generator) + cross entropy of all tokens, copied or predicted."""
 
     model_class = CopyingModel
-    loss = "all_tokens_loss"
+    losses = ("generator_loss", "all_tokens_loss")
     restored_fraction = 1.0
 
     def network_specs(self) -> Sequence[specs.NetworkSpec]:
@@ -178,7 +172,8 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
 
     def denominators(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
         """Returns the number of masked tokens for the generator, of all for the encoder."""
-        return {**super().denominators(inputs), self.loss: count(inputs.original.padding_mask)}
+        tokens = count(inputs.original.padding_mask)
+        return {**super().denominators(inputs), "all_tokens_loss": tokens}
 
     def restore(self, model: CopyingModel, inputs: MaskedBatch, corrupted: Corrupted,
                 rng: Rng, *, training: bool) -> LossOutput:
@@ -196,7 +191,7 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
         not_copying = model.copying(hidden)
         losses = copy_loss(-not_copying, predicted.losses, ~corrupted.replaced)
         return LossOutput(
-            loss_sums={self.loss: tf.reduce_sum(
+            loss_sums={"all_tokens_loss": tf.reduce_sum(
                 losses * tf.cast(batch.padding_mask, tf.float32))}, metrics={},
             per_example={"restored_ids": gather_at(predicted.best_ids, selected.positions),
                          "corrupted_ids": corrupted.ids, "replaced": corrupted.replaced,
