@@ -161,16 +161,16 @@ def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
     raise ValueError(f"{len(serialized)} bytes are not an example of {token_bytes}-byte ids")
 
 
-def checked_ids(serialized: bytes, records: Records) -> tuple[np.ndarray, int]:
-    """Returns the values of `stored_ids`; raises `ValueError` also for too many or unknown ids."""
-    ids, boundary = stored_ids(serialized, records.token_bytes)
+def checked_ids(serialized: bytes, records: Records) -> np.ndarray:
+    """Returns the ids of `stored_ids`; raises `ValueError` also for too many or unknown ones."""
+    ids, _ = stored_ids(serialized, records.token_bytes)
     if len(ids) > records.max_seq_length:
         raise ValueError(f"ids has {len(ids)} tokens; max_seq_length is {records.max_seq_length}")
     unknown = ids[(ids < 0) | (ids >= records.vocab_size)]
     if unknown.size:
         raise ValueError(f"ids has {unknown[0]}, which isn't in the vocabulary of "
                          f"{records.vocab_size:,} tokens")
-    return ids, boundary
+    return ids
 
 
 def _check_boundary(first_segment_length: int, length: int) -> None:

@@ -44,14 +44,13 @@ def write_shard(path: Path, split: str, examples: Iterable[tuple[bytes, int]]) -
                  sha256=digest)
 
 
-def serialized_examples(records: Records, shard: Shard, *, start: int = 0,
-                        stop: int | None = None) -> Iterator[np.ndarray]:
-    """Yields serialized examples [start, stop) of a shard in order, object [B] of bytes.
+def stored_examples(records: Records, shard: Shard, stop: int | None = None
+                    ) -> Iterator[np.ndarray]:
+    """Yields the ids of each example of a shard, integers [n], in order; only the first `stop`.
 
-    A batch has at most `TOKENS_TOGETHER` positions. Raises `UserError` that names the shard, and
-    the record if one contradicts the manifest.
+    Raises `UserError` that names the shard, and the record if one contradicts the manifest.
     """
-    path, index = records.data_dir / shard.name, start
+    path, index = records.data_dir / shard.name, 0
     stop = shard.examples if stop is None else stop
     try:
         # Every record's size must lie within the file: TensorFlow allocates the size that a record
@@ -68,13 +67,12 @@ def serialized_examples(records: Records, shard: Shard, *, start: int = 0,
                 file.seek(position)
 
         # The content of every record; `index` is that of the next one.
-        examples = tf.data.TFRecordDataset(str(path)).skip(start).take(stop - start)
+        examples = tf.data.TFRecordDataset(str(path)).take(stop)
         for batch in examples.batch(max(1, TOKENS_TOGETHER // records.max_seq_length)).with_options(
                 without_autotuning()).as_numpy_iterator():
             for content in batch:
-                checked_ids(content, records)
+                yield checked_ids(content, records)
                 index += 1
-            yield batch
 
     # Each failure names the shard and, where it is known, the record.
     except UserError:  # A `ValueError`, but complete.
@@ -95,7 +93,7 @@ def serialized_examples(records: Records, shard: Shard, *, start: int = 0,
 def require_readable(records: Records) -> None:
     """Reads all shards; raises `UserError` that names the first record that can't be used."""
     for shard in (shard for split in SPLITS for shard in records.shards[split]):
-        for _ in serialized_examples(records, shard):
+        for _ in stored_examples(records, shard):
             pass
 
 
@@ -103,8 +101,7 @@ def check_first_examples(records: Records) -> None:
     """Checks the first example of some shards against the manifest, or raises `UserError`."""
     shards = [shard for split in SPLITS for shard in records.shards[split] if shard.examples]
     for shard in shards[::max(1, len(shards) // _CHECKED_SHARDS)]:
-        example = next(serialized_examples(records, shard, stop=1))[0]
-        ids, _ = checked_ids(example, records)
+        ids = next(stored_examples(records, shard, stop=1))
         if records.packing == "full" and 1 < shard.examples and len(ids) < records.max_seq_length:
             raise misfit(records.data_dir / shard.name, f"record 0: ids has {len(ids)} tokens; "
                          f"max_seq_length is {records.max_seq_length} and packing is full")

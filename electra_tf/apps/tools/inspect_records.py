@@ -39,31 +39,28 @@ class Statistics(NamedTuple):
     frequencies: np.ndarray  # int64 [V]: occurrences of each vocabulary entry.
 
 
-def read_batches(data_dir: Path, manifest: Manifest, split: str, pad_id: int) -> Iterator[
-        tuple[np.ndarray, np.ndarray]]:
-    """Yields ids int32 [B, L] and the mask of tokens, bool [B, L], of all examples in order."""
-    from electra_tf.data import pipeline, shards  # TensorFlow takes seconds to import.
+def read_examples(data_dir: Path, manifest: Manifest, split: str) -> Iterator[np.ndarray]:
+    """Yields the ids of all examples in order, integers [n] each."""
+    from electra_tf.data import shards  # TensorFlow takes seconds to import.
 
-    records = manifest.records(data_dir)
     for shard in manifest.shards_of(split):
-        for serialized in shards.serialized_examples(records, shard):
-            ids, padding_mask, _ = pipeline.parse_examples(serialized, records, pad_id)
-            yield ids.numpy(), padding_mask.numpy()
+        yield from shards.stored_examples(manifest.records(data_dir), shard)
 
 
 def count(data_dir: Path, manifest: Manifest, vocabulary: Vocabulary) -> dict[str, Statistics]:
     """Returns split -> statistics of all its examples."""
     statistics = {}
     for split in SPLITS:
-        # Token counts [V], and a length and a hash of each example's ids, padding included.
+        # Token counts [V], and a length and a hash of each example's ids.
         frequencies = np.zeros(vocabulary.size, np.int64)
-        lengths, hashes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for ids, padding_mask in read_batches(data_dir, manifest, split, vocabulary.pad_id):
-            frequencies += np.bincount(ids[padding_mask], minlength=vocabulary.size)
-            lengths.append(np.count_nonzero(padding_mask, axis=1))
-            hashes.append(np.array([hash(row.tobytes()) for row in ids]))
+        lengths: list[int] = []
+        hashes: list[int] = []
+        for ids in read_examples(data_dir, manifest, split):
+            np.add.at(frequencies, ids, 1)
+            lengths.append(len(ids))
+            hashes.append(hash(ids.tobytes()))
         statistics[split] = Statistics(
-            np.concatenate(lengths), np.concatenate(hashes), frequencies)
+            np.array(lengths, np.int64), np.array(hashes, np.int64), frequencies)
     return statistics
 
 
@@ -133,12 +130,13 @@ def masked_examples(data_dir: Path, manifest: Manifest, vocabulary: Vocabulary, 
     from electra_tf.modeling.rng import Rng
     from electra_tf.pretraining.run import vocab_info
 
-    # The first examples, each an array of ids and a mask of tokens, [L].
     split = "train" if manifest.shards_of("train") else "eval"
-    examples = (example for batch in read_batches(data_dir, manifest, split, vocabulary.pad_id)
-                for example in zip(*batch, strict=True))
-    for index, (ids, padding_mask) in enumerate(itertools.islice(examples, number)):
-        # The masks of training for a batch of this example alone, step 0.
+    examples = itertools.islice(read_examples(data_dir, manifest, split), number)
+    for index, tokens in enumerate(examples):
+        # The masks of training for a batch of this example alone, [1, L], in step 0.
+        padding_mask = np.arange(manifest.max_seq_length) < len(tokens)
+        ids = np.full(padding_mask.shape, vocabulary.pad_id, np.int32)
+        ids[padding_mask] = tokens
         read, (positions, _, filled) = mask_tokens(
             tf.constant(ids[None]), tf.constant(padding_mask[None]), masking,
             vocab_info(vocabulary),
