@@ -25,7 +25,6 @@ from absl import flags
 from benchmarks.pretraining.cases import CASES, OTHER_CASES, config_of, workload_of
 from benchmarks.pretraining.matmuls import step_flops
 from benchmarks.pretraining.system import Workload
-from electra_tf.apps.planning import paper_flops
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import command_line, machine
 from electra_tf.core.errors import UserError
@@ -123,19 +122,17 @@ def run_round(system: System, work: Workload, cache: str) -> Mapping[str, Any]:
     return json.loads(line) if math.isfinite(loss) else {"failure": f"the loss is {loss}"}
 
 
-def flops_per_token(config: PretrainingConfig) -> dict[str, float]:
-    """Returns the training FLOPs per token: of all matmuls, and by the paper's count."""
+def flops_per_token(config: PretrainingConfig) -> float:
+    """Returns the training FLOPs per token of all matmuls."""
     model, length = config.model, config.data.max_seq_length
     both = specs.discriminator(model.discriminator), specs.language_model(
         "generator", model.generator, parameter_shapes.full_encoder(model.generator, "generator"))
-    return {"matmuls": flops.matmul_flops_per_token(
-                both, length, config.masking.max_predictions(length)),
-            "paper": paper_flops.training_per_token(both, length)}
+    return flops.matmul_flops_per_token(both, length, config.masking.max_predictions(length))
 
 
 def section(case: str, lines: Mapping[str, Lines]) -> list[str]:
     """Returns the lines of one case as Markdown: what was run, the limit, the table, failures."""
-    work, counts = workload_of(case), flops_per_token(config_of(case))
+    work, token_flops = workload_of(case), flops_per_token(config_of(case))
     failures = {name: rounds[-1]["failure"] for name, rounds in lines.items()
                 if "failure" in rounds[-1]}
 
@@ -151,23 +148,21 @@ def section(case: str, lines: Mapping[str, Lines]) -> list[str]:
               for name in finished if name not in limits}
     medians = {name: statistics.median(rounds) for name, rounds in speeds.items()}
     best = max((medians[name] for name in medians if SYSTEMS[name].module == BASELINE), default=0)
-    table = ["| system | tokens/s | x fastest baseline | GFLOP/s | matmuls | paper | start s "
-             "| peak GB | loss |", "|---" + "|--:" * 8 + "|"]
+    table = ["| system | tokens/s | x fastest baseline | GFLOP/s | of limit | start s | peak GB "
+             "| loss |", "|---" + "|--:" * 7 + "|"]
     for name in sorted(speeds, key=medians.get, reverse=True):
         rounds, speed = speeds[name], medians[name]
-        shares = [f"{speed * count / max(limits.values()):.1%}" if limits else "-"
-                  for count in counts.values()]
         table.append("| " + " | ".join([
             lines[name][0]["label"], f"{speed:,.0f} ({min(rounds):,.0f} to {max(rounds):,.0f})",
-            f"{speed / best:.2f}" if best else "-", f"{speed * counts['matmuls'] / 1e9:,.0f}",
-            *shares, f"{median(name, 'start_seconds'):.0f}", f"{median(name, 'peak_gb'):.1f}",
+            f"{speed / best:.2f}" if best else "-", f"{speed * token_flops / 1e9:,.0f}",
+            f"{speed * token_flops / max(limits.values()):.1%}" if limits else "-",
+            f"{median(name, 'start_seconds'):.0f}", f"{median(name, 'peak_gb'):.1f}",
             f"{median(name, 'loss'):.1f}"]) + " |")
     return [
         f"## {case}", "",
         f"- {work.batch} x {work.length} tokens, {work.predictions} of each {work.length} masked, "
         f"{work.threads} cores",
-        f"- MFLOPs per token: {counts['matmuls'] / 1e6:,.1f} (matmuls), "
-        f"{counts['paper'] / 1e6:,.1f} (paper)",
+        f"- MFLOPs of matmuls per token: {token_flops / 1e6:,.1f}",
         "- GFLOP/s of the dense matmuls alone, the highest being the machine's limit: "
         + (", ".join(f"{name} {speed / 1e9:,.0f}" for name, speed in limits.items())
            or "not measured"), "", *table, "",
