@@ -61,8 +61,7 @@ def build_records(
             hashlib.sha256("".join(digests).encode()).hexdigest()}
         if revisions := source.revisions():
             identity["hub_revisions"] = ",".join(revisions)
-        directory = RecordDirectory(output_dir)
-        if directory.open(identity, overwrite):
+        if open_directory(output_dir, identity, overwrite):
             return None
         # Hold out documents by their hashes, plan the cleaning, and build one shard per unit.
         text.save(output_dir / VOCABULARY_FILE)
@@ -74,7 +73,7 @@ def build_records(
                                     Progress(source, parts))
             results: list[ShardResult] = []
             total, progress = manifest.Counts(), Progress(source, parts)
-            work = functools.partial(_finish_unit, directory, text, settings, cleaning, identity)
+            work = functools.partial(_finish_unit, output_dir, text, settings, cleaning, identity)
             for result in runner.run(parts, cut, work, ShardResult):
                 results.append(result)
                 total += result[1]
@@ -90,17 +89,17 @@ def build_records(
         # Write the manifest, which makes the build complete.
         records = _manifest(text, settings, identity, results, source)
         records.save(output_dir)
-        directory.remove(_STATE_NAME, _RECEIPTS, plan.FILES)
+        _remove(output_dir, _STATE_NAME, _RECEIPTS, plan.FILES)
         return records
 
 
-def _finish_unit(directory: "RecordDirectory", text: TextSettings, settings: BuildSettings,
+def _finish_unit(directory: Path, text: TextSettings, settings: BuildSettings,
                  cleaning: plan.CleaningPlan, identity: Identity, unit: WorkUnit) -> ShardResult:
     # Only the processes that tokenize need TensorFlow, which takes 400 MB.
     from data_prep import pipeline
 
-    return directory.build_or_reuse(unit, functools.partial(
-        pipeline.build_shard, directory=directory.path, text=text, settings=settings,
+    return build_or_reuse(directory, unit, functools.partial(
+        pipeline.build_shard, directory=directory, text=text, settings=settings,
         cleaning=cleaning), identity)
 
 
@@ -134,91 +133,83 @@ class _Receipt:
     notes: ReadingNotes
 
 
-@dataclasses.dataclass(frozen=True)
-class RecordDirectory:
-    """A directory that holds one build.
+def open_directory(directory: Path, identity: Identity, overwrite: bool) -> bool:
+    """Prepares a directory for a build; returns True if it holds this build, finished.
 
     Until the manifest is written, `unfinished_build.json` holds the build's identity, and each
-    finished shard has a receipt.
+    finished shard has a receipt. Raises `UserError` for another build or damaged files.
     """
+    if overwrite:
+        # The manifest goes first, because it is invalid without one of its shards.
+        (directory / manifest.MANIFEST_NAME).unlink(missing_ok=True)
+        _remove(directory, _SHARDS, _RECEIPTS, plan.FILES, _STATE_NAME)
+    if (directory / manifest.MANIFEST_NAME).exists():
+        finished = manifest.load(directory)
+        _refuse_other(directory, finished.settings, identity)
+        manifest.verify_shards(directory, finished, checksums=False)
+        return True
+    # An unfinished build continues if it is the same one.
+    if (existing := _unfinished_identity(directory)) is not None:
+        _refuse_other(directory, existing, identity)
+    elif any(directory.glob(_SHARDS)):
+        raise UserError(f"{directory} holds shards of an unknown build; use another --output_dir, "
+                        "or --overwrite to remove them.")
+    else:
+        _remove(directory, plan.FILES)  # They belong to an unknown build.
+    atomic_file.write_atomically(directory / _STATE_NAME, _json(identity))
+    remove_unfinished(directory)
+    return False
 
-    path: Path
 
-    def open(self, identity: Identity, overwrite: bool) -> bool:
-        """Prepares the directory for a build; returns True if it holds this build, finished.
+def build_or_reuse(directory: Path, unit: WorkUnit, build: Callable[[WorkUnit], ShardResult],
+                   identity: Identity) -> ShardResult:
+    """Returns the result of `build` for the unit, or the stored one of a finished shard.
 
-        Raises `UserError` if it holds another build or damaged files.
-        """
-        if overwrite:
-            # The manifest goes first, because it is invalid without one of its shards.
-            (self.path / manifest.MANIFEST_NAME).unlink(missing_ok=True)
-            self.remove(_SHARDS, _RECEIPTS, plan.FILES, _STATE_NAME)
-        if (self.path / manifest.MANIFEST_NAME).exists():
-            finished = manifest.load(self.path)
-            self._refuse_other(finished.settings, identity)
-            manifest.verify_shards(self.path, finished, checksums=False)
-            return True
-        # An unfinished build continues if it is the same one.
-        if (existing := self._identity()) is not None:
-            self._refuse_other(existing, identity)
-        elif any(self.path.glob(_SHARDS)):
-            raise UserError(f"{self.path} holds shards of an unknown build; use another "
-                            "--output_dir, or --overwrite to remove them.")
-        else:
-            self.remove(plan.FILES)  # They belong to an unknown build.
-        atomic_file.write_atomically(self.path / _STATE_NAME, _json(identity))
-        remove_unfinished(self.path)
-        return False
+    Raises `UserError` if another build has the directory: a cluster's worker can still run when its
+    build has ended.
+    """
+    if _unfinished_identity(directory) != identity:
+        raise UserError(f"{directory} was taken over by another build, or finished by another "
+                        "process.")
+    # A receipt counts if it is of this text and build, and its shard has the checksum.
+    path = directory / f".finished-{unit.name}.json"
+    if path.exists():
+        receipt = strict_json.read(path, _Receipt, max_bytes=_MAX_BYTES,
+                                   fix="remove it, and its shard is built again.")
+        result = receipt.shard, receipt.counts, receipt.notes
+        with contextlib.suppress(FileNotFoundError):
+            if receipt.key == _receipt_key(unit, identity, result) and (
+                    manifest.file_sha256(directory / receipt.shard.name) == receipt.shard.sha256):
+                return result
+    # The shard before its receipt, so that a receipt never names an unfinished shard.
+    result = build(unit)
+    receipt = _Receipt(_receipt_key(unit, identity, result), *result)
+    atomic_file.write_atomically(path, _json(dataclasses.asdict(receipt)))
+    return result
 
-    def build_or_reuse(self, unit: WorkUnit, build: Callable[[WorkUnit], ShardResult],
-                       identity: Identity) -> ShardResult:
-        """Returns the result of `build` for the unit, or the stored one of a finished shard.
 
-        Raises `UserError` if another build has the directory: a cluster's worker can still run
-        when its build has ended.
-        """
-        if self._identity() != identity:
-            raise UserError(f"{self.path} was taken over by another build, or finished by another "
-                            "process.")
-        # A receipt counts if it is of this text and build, and its shard has the checksum.
-        path = self.path / f".finished-{unit.name}.json"
-        if path.exists():
-            receipt = strict_json.read(path, _Receipt, max_bytes=_MAX_BYTES,
-                                       fix="remove it, and its shard is built again.")
-            result = receipt.shard, receipt.counts, receipt.notes
-            with contextlib.suppress(FileNotFoundError):
-                if receipt.key == _receipt_key(unit, identity, result) and (
-                        manifest.file_sha256(self.path / receipt.shard.name)
-                        == receipt.shard.sha256):
-                    return result
-        # The shard before its receipt, so that a receipt never names an unfinished shard.
-        result = build(unit)
-        receipt = _Receipt(_receipt_key(unit, identity, result), *result)
-        atomic_file.write_atomically(path, _json(dataclasses.asdict(receipt)))
-        return result
+def _unfinished_identity(directory: Path) -> Identity | None:
+    """Returns the identity of the unfinished build; None if there is none."""
+    path = directory / _STATE_NAME
+    if not path.exists():
+        return None
+    return strict_json.read(
+        path, dict[str, str | int | float | bool], max_bytes=_MAX_BYTES,
+        fix="use --overwrite to build from the start.")
 
-    def _identity(self) -> Identity | None:
-        """Returns the identity of the unfinished build; None if there is none."""
-        path = self.path / _STATE_NAME
-        if not path.exists():
-            return None
-        return strict_json.read(
-            path, dict[str, str | int | float | bool], max_bytes=_MAX_BYTES,
-            fix="use --overwrite to build from the start.")
 
-    def _refuse_other(self, existing: Identity, identity: Identity) -> None:
-        different = [f"{name} ({shown(existing.get(name))} there, {shown(identity.get(name))} now)"
-                     for name in {**identity, **existing}
-                     if existing.get(name) != identity.get(name)]
-        if different:
-            raise UserError(f"{self.path} holds another build: {', '.join(different)}; use another "
-                            "--output_dir, or --overwrite to replace it.")
+def _refuse_other(directory: Path, existing: Identity, identity: Identity) -> None:
+    different = [f"{name} ({shown(existing.get(name))} there, {shown(identity.get(name))} now)"
+                 for name in {**identity, **existing} if existing.get(name) != identity.get(name)]
+    if different:
+        raise UserError(f"{directory} holds another build: {', '.join(different)}; use another "
+                        "--output_dir, or --overwrite to replace it.")
 
-    def remove(self, *patterns: str) -> None:
-        """Removes the files that match one of the patterns."""
-        for pattern in patterns:
-            for path in self.path.glob(pattern):
-                path.unlink()
+
+def _remove(directory: Path, *patterns: str) -> None:
+    for pattern in patterns:
+        for path in directory.glob(pattern):
+            path.unlink()
 
 
 def _receipt_key(unit: WorkUnit, identity: Identity, result: ShardResult) -> str:

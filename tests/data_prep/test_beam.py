@@ -48,12 +48,11 @@ def test_a_worker_s_error_reaches_the_user_as_its_line(build, tmp_path, capfd):
 
 
 def test_a_worker_of_another_build_writes_nothing(tmp_path):
-    directory = record_builder.RecordDirectory(tmp_path)
-    directory.open({"seed": 1}, overwrite=False)
+    record_builder.open_directory(tmp_path, {"seed": 1}, overwrite=False)
     unit = WorkUnit(split="train", index=0, parts=(), parse=list)
     for identity in ({"seed": 2}, {}):
         with pytest.raises(UserError, match="taken over by another build"):
-            directory.build_or_reuse(unit, pytest.fail, identity)
+            record_builder.build_or_reuse(tmp_path, unit, pytest.fail, identity)
 
 
 def test_a_bug_in_a_worker_is_raised(corpus, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from data_prep.documents import DocumentPart, ReadingNotes, parse_plain_text
-from data_prep.record_builder import RecordDirectory
+from data_prep.record_builder import build_or_reuse, open_directory
 from data_prep.work_units import WorkUnit
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.run_directory import checkpoint_of_results, read_identity
@@ -91,16 +91,16 @@ UNIT = WorkUnit(split="train", index=0, parts=(DocumentPart(content=b"some text"
 
 @pytest.fixture(scope="module")
 def receipt(home):
-    directory = RecordDirectory(home / "build")
-    directory.path.mkdir()
-    directory.open(IDENTITY, overwrite=False)
-    (directory.path / "train-00000.tfrecord").write_bytes(b"a shard")
+    directory = home / "build"
+    directory.mkdir()
+    open_directory(directory, IDENTITY, overwrite=False)
+    (directory / "train-00000.tfrecord").write_bytes(b"a shard")
     shard = manifest.Shard(
         name="train-00000.tfrecord", split="train", examples=1, tokens=3, bytes=7,
-        sha256=manifest.file_sha256(directory.path / "train-00000.tfrecord"))
+        sha256=manifest.file_sha256(directory / "train-00000.tfrecord"))
     outcome = shard, manifest.Counts(examples=1), ReadingNotes()
-    directory.build_or_reuse(UNIT, lambda unit: outcome, IDENTITY)
-    path = directory.path / ".finished-train-00000.json"
+    build_or_reuse(directory, UNIT, lambda unit: outcome, IDENTITY)
+    path = directory / ".finished-train-00000.json"
     return directory, path, outcome, json.loads(path.read_text())
 
 
@@ -108,8 +108,8 @@ def receipt(home):
 @cases()
 def test_a_changed_receipt_never_changes_what_was_built(receipt, data):
     directory, path, outcome, tree = receipt
-    result, _ = changed(data, "receipt of a shard", path, tree, lambda: directory.build_or_reuse(
-        UNIT, lambda unit: outcome, IDENTITY))
+    result, _ = changed(data, "receipt of a shard", path, tree, lambda: build_or_reuse(
+        directory, UNIT, lambda unit: outcome, IDENTITY))
     assert result is REFUSED or result == outcome
 
 
