@@ -36,8 +36,8 @@ class Reporter:
         """Opens the logs in a directory and drops what they hold past the restored step."""
         # A run that continues has records of earlier steps; the collapse warning reads them again.
         self._run, self._directory = run, directory
-        self._metrics = metrics_log.MetricsLog(directory / METRICS_FILE)
-        earlier = self._metrics.rewind(events.first_step)
+        self._metrics = directory / METRICS_FILE
+        earlier = metrics_log.rewind(self._metrics, events.first_step)
         self._evaluations = {
             record["step"] for record in earlier if record["kind"] == metrics_log.EVAL}
         self._largest_deviation, self._collapsed = 0.0, False
@@ -144,7 +144,7 @@ class Reporter:
 
     def on_checkpoint(self, step: int) -> None:
         """Logs a saved checkpoint; the record shows that a run without checkpoints lost them."""
-        self._metrics.append({"kind": metrics_log.CHECKPOINT, "step": step})
+        metrics_log.append(self._metrics, {"kind": metrics_log.CHECKPOINT, "step": step})
         self._timer.count_other_work("checkpoint")
 
     def on_samples(self, samples: Sequence[Corruption]) -> None:
@@ -156,7 +156,7 @@ class Reporter:
 
     def _record(self, kind: str, values: Mapping[str, float]) -> None:
         record = {"kind": kind, "step": self._step, **values}
-        self._metrics.append(record)
+        metrics_log.append(self._metrics, record)
         if warning := self._collapse_warning(record):
             self.log(warning)
         with self._board.as_default(self._step):

@@ -18,34 +18,29 @@ TRAIN, EVAL, CHECKPOINT = KINDS = ("train", "eval", "checkpoint")
 _MAX_BYTES = 256 << 20  # A record takes 300 bytes: room for 800,000 of them.
 
 
-class MetricsLog:
-    """A metrics file that grows by records, and loses those of steps that are trained again."""
+def append(path: Path, record: Mapping[str, Any]) -> None:
+    """Writes one record as a line; numbers that aren't finite become null, and NaN when read.
 
-    def __init__(self, path: str | Path):
-        self.path = storage.path(path)  # Its directory must exist.
+    Raises `UserError` if the file can't be written.
+    """
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(_line(record))
+    except OSError as error:
+        raise atomic_file.write_error(path, error) from error
 
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Writes one record as a line; numbers that aren't finite become null, and NaN when read.
 
-        Raises `UserError` if the file can't be written.
-        """
-        try:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(_line(record))
-        except OSError as error:
-            raise atomic_file.write_error(self.path, error) from error
+def rewind(path: Path, step: int) -> list[Record]:
+    """Drops the records after `step`, which a resumed run writes again.
 
-    def rewind(self, step: int) -> list[Record]:
-        """Drops the records after `step`, which a resumed run writes again.
-
-        Returns the others. The file is replaced as a whole or not at all; a damaged one is refused.
-        The last line of a killed process can be cut short; its step is trained again.
-        """
-        if not self.path.exists():
-            return []
-        kept = [record for record in read_metrics(self.path) if record["step"] <= step]
-        atomic_file.write_atomically(self.path, "".join(map(_line, kept)).encode())
-        return kept
+    Returns the others. The file is replaced as a whole or not at all; a damaged one is refused. The
+    last line of a killed process can be cut short; its step is trained again.
+    """
+    if not path.exists():
+        return []
+    kept = [record for record in read_metrics(path) if record["step"] <= step]
+    atomic_file.write_atomically(path, "".join(map(_line, kept)).encode())
+    return kept
 
 
 def read_metrics(path: str | Path) -> list[Record]:
