@@ -19,7 +19,7 @@ from electra_tf.core.storage import Path
 
 _PREFIX_SHIFT = np.uint64(42)  # Right shift that leaves the first 22 bits of a hash.
 _FILE_KINDS = ("GLUE's .tsv, SQuAD's .json, MRQA's .jsonl(.gz), CoNLL's dev.txt, valid.txt or "
-           "test.txt, or other .tsv, .csv and .jsonl")
+               "test.txt, or other .tsv, .csv and .jsonl")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -36,15 +36,15 @@ class PseudoLikelihood:
         self.source, self._text = checkpoint.source, checkpoint.text
         self._max_length = checkpoint.config.max_position_embeddings
         self._energies, self._model = has_energies(checkpoint), build_networks(checkpoint)
-        self.checkpoint = tuple(name for name, present in (
+        self.networks = tuple(name for name, present in (
             (GENERATOR, checkpoint.has_generator), (DISCRIMINATOR, checkpoint.has_discriminator),
             (RESTORER, checkpoint.has_restorer)) if present)
-        if not self.checkpoint:
+        if not self.networks:
             raise UserError(f"{checkpoint.source} has no output layer of a generator or "
                             "discriminator: it was fine-tuned, or converted without them. Name a "
                             "pre-training run.")
         # The network that ranks by default: Electric's discriminator, otherwise the first one.
-        self.best = DISCRIMINATOR if has_energies(checkpoint) else self.checkpoint[0]
+        self.best = DISCRIMINATOR if has_energies(checkpoint) else self.networks[0]
         # TensorFlow's graph rewriting delays each length, and prints warnings that have no switch.
         tf.config.optimizer.set_experimental_options({NO_REWRITING: True})
         compile_silently()
@@ -60,7 +60,7 @@ class PseudoLikelihood:
               per_token: bool = False) -> Mapping[str, np.ndarray]:
         """Returns network -> scores, float64 [S] in nats; `UserError` for too long a sentence.
 
-        `networks` are some of `checkpoint`, by default all. `per_token` divides each score by the
+        `networks` are names of some, by default of all. `per_token` divides each score by the
         number of tokens in its sum, at least 1.
         """
         # Rows [CLS] pieces [SEP], none of them cut.
@@ -73,7 +73,7 @@ class PseudoLikelihood:
         # A sum of log probabilities for every sentence, or its mean per token.
         scores = {network: self._discriminator_scores(rows) if network == DISCRIMINATOR
                   else self._language_model_scores(rows, self._log_probabilities[network])
-                  for network in (networks or self.checkpoint)}
+                  for network in (networks or self.networks)}
         lengths = [max(1, len(row) - 2) if per_token else 1 for row in rows]
         return {network: sums / lengths for network, sums in scores.items()}
 

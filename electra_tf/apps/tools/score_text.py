@@ -60,11 +60,11 @@ def main() -> None:
 
     model = PseudoLikelihood(pretrained.read(storage.path(values.model_dir)))
     network = values.network or model.best
-    if network not in model.checkpoint:
+    if network not in model.networks:
         raise UserError(f"--network={network}: this model can score with "
-                        f"{' and '.join(model.checkpoint)}.")
+                        f"{' and '.join(model.networks)}.")
     if values.blimp:
-        _score_pairs(paradigms, model, [network] if values.network else model.checkpoint,
+        _score_pairs(paradigms, model, [network] if values.network else model.networks,
                      values.output_dir)
         return
     # Lines by the scores of one network, with those of all.

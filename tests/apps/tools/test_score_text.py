@@ -55,7 +55,7 @@ def test_the_generator_score_hides_each_token_in_turn(checkpoint, scores):
 def test_the_restorer_score_hides_each_token_from_the_discriminators_encoder(checkpoint, scores):
     checkpoint = tiny_networks.with_restorer(checkpoint)
     restorer = PseudoLikelihood(checkpoint)
-    assert restorer.checkpoint == (*scores, "restorer") and restorer.best == "generator"
+    assert restorer.networks == (*scores, "restorer") and restorer.best == "generator"
     model = ElectraLmModel(checkpoint.config, seed=0)
     assign_weights(model.variables, checkpoint.weights, "")
     only = restorer.score(SENTENCES, networks=["restorer"])
@@ -73,7 +73,7 @@ def test_the_restorer_score_hides_each_token_from_the_discriminators_encoder(che
 def test_the_discriminator_score_reads_the_sentence_once(checkpoint, scores):
     electric = PseudoLikelihood(tiny_networks.without(
         checkpoint, "generator", objective="electric"))
-    assert electric.best == "discriminator" and electric.checkpoint == ("discriminator",)
+    assert electric.best == "discriminator" and electric.networks == ("discriminator",)
     energies, model = electric.score(SENTENCES)["discriminator"], build_networks(checkpoint)
     for sentence, score, energy in zip(SENTENCES[:4], scores["discriminator"], energies,
                                        strict=False):
@@ -86,7 +86,7 @@ def test_the_discriminator_score_reads_the_sentence_once(checkpoint, scores):
 
 def test_networks_without_output_layers_are_left_out(checkpoint):
     discriminator = tiny_networks.without(checkpoint, "generator")
-    assert PseudoLikelihood(discriminator).checkpoint == ("discriminator",)
+    assert PseudoLikelihood(discriminator).networks == ("discriminator",)
     with pytest.raises(UserError, match="no output layer of a generator or discriminator"):
         PseudoLikelihood(tiny_networks.without(discriminator, "discriminator"))
 
