@@ -16,7 +16,7 @@ from electra_tf.finetuning.predict import TaskPredictor
 from electra_tf.finetuning.results import Results
 from electra_tf.finetuning.run import FinetuningRun
 from electra_tf.reporting import plots
-from electra_tf.reporting.tables import TextTable, table_text
+from electra_tf.reporting.tables import text_table
 from electra_tf.tasks import glue
 from electra_tf.tasks.kinds.base import Record, Split, json_lines
 from electra_tf.tasks.question_files import BENCHMARKS as QUESTIONS
@@ -92,11 +92,9 @@ def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
     pairs = collections.Counter(tuple(
         record[name] if record[name] in labels else OTHERS for name in ("gold", "prediction"))
         for record in records)
-    rows = tuple((gold, *(f"{pairs[gold, prediction]:,}" for prediction in labels))
-                 for gold in labels)
-    text = table_text(TextTable(
-        title="confusions: a row for each true label, a column for each predicted one",
-        heading=("", *labels), rows=rows))
+    rows = [(gold, *(f"{pairs[gold, prediction]:,}" for prediction in labels)) for gold in labels]
+    text = text_table("confusions: a row for each true label, a column for each predicted one",
+                      rows, ("", *labels))
 
     # The mistakes with the highest probabilities.
     wrong = sorted((record for record in records if record["gold"] != record["prediction"]),

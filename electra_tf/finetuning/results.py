@@ -14,7 +14,7 @@ from electra_tf.core import strict_json
 from electra_tf.core.atomic_file import write_json
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
-from electra_tf.reporting.tables import TextTable, table_text
+from electra_tf.reporting.tables import text_table
 
 THRESHOLD = "threshold"
 """Key among the scores: the logit above which extractive QA gives no answer, or the probability
@@ -218,9 +218,9 @@ class Results:
                 rows = [(shown_changes(trials[0].changes), *(
                     shown_score(metric, self.summary(trials)[split][metric]["mean"])
                     for metric in self.metrics), str(len(trials))) for trials in combinations]
-                tables.append(table_text(TextTable(
-                    title=f"{self.task}, {split}: mean scores of each combination",
-                    heading=("", *self.metrics, "trials"), rows=tuple(rows))))
+                tables.append(text_table(
+                    f"{self.task}, {split}: mean scores of each combination", rows,
+                    ("", *self.metrics, "trials")))
             tables.append(score_table(f"{self.task}, {split}", metrics, columns, notes))
         return "\n".join(tables)
 
@@ -234,20 +234,18 @@ def threshold_of(model_dir: Path) -> float | None:
 def score_table(title: str, metrics: Iterable[str], columns: Scores,
                 notes: Sequence[str] = ()) -> str:
     """Returns a table with a row for each metric, as `shown_score` writes it."""
-    return table_text(TextTable(
-        title=title, heading=("", *columns), notes=tuple(notes), rows=tuple(
-            (metric, *(shown_score(metric, scores.get(metric)) for scores in columns.values()))
-            for metric in metrics)))
+    rows = [(metric, *(shown_score(metric, scores.get(metric)) for scores in columns.values()))
+            for metric in metrics]
+    return text_table(title, rows, ("", *columns), notes)
 
 
 def median_table(runs: Mapping[str, Results]) -> str:
     """Returns a row for each run of a task: its medians on the first split."""
     results = next(iter(runs.values()))
     split = next(iter(results.summary()))
-    return table_text(TextTable(
-        title=f"{results.task}, {split}, medians", heading=("", *results.metrics), rows=tuple(
-            (name, *(shown_score(metric, run.summary()[split][metric]["median"])
-                     for metric in results.metrics)) for name, run in runs.items())))
+    rows = [(name, *(shown_score(metric, run.summary()[split][metric]["median"])
+                     for metric in results.metrics)) for name, run in runs.items()]
+    return text_table(f"{results.task}, {split}, medians", rows, ("", *results.metrics))
 
 
 def glue_table(results_by_task: Mapping[str, Results]) -> str:
@@ -265,10 +263,9 @@ def glue_table(results_by_task: Mapping[str, Results]) -> str:
     with_wnli = list(medians.values()) if "wnli" in medians else []
     rows += [(name, "", shown_score(name, float(np.mean(part)) if part else None), "")
              for name, part in (("average", counted), ("average with wnli", with_wnli))]
-    return table_text(TextTable(
-        title="GLUE on dev, medians over the trials in per cent", rows=tuple(rows),
-        heading=("", "metric", "dev", "trials"),
-        notes=(f"average over {len(counted)} of 8 tasks; the first score of each task counts",)))
+    return text_table(
+        "GLUE on dev, medians over the trials in per cent", rows, ("", "metric", "dev", "trials"),
+        [f"average over {len(counted)} of 8 tasks; the first score of each task counts"])
 
 
 def main_score(scores: Scores, metric: str) -> float:

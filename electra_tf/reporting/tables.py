@@ -1,31 +1,24 @@
 """Tables of text for a terminal."""
 
-import dataclasses
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 WIDTH = 100
 _NAME_WIDTH = 36  # Columns of a fact's name.
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TextTable:
-    """Rows of printable text. The first column names the row, the others hold numbers or words."""
+def text_table(title: str, rows: Iterable[Sequence[str]], heading: Sequence[str] = (),
+               notes: Iterable[str] = ()) -> str:
+    """Returns rows of printable text as a table; only a heading's cells may exceed `WIDTH`.
 
-    title: str
-    rows: tuple[tuple[str, ...], ...]
-    heading: tuple[str, ...] = ()
-    """Names of the columns. Empty for facts: two columns, a name and words that are wrapped."""
-    notes: tuple[str, ...] = ()
-
-
-def table_text(table: TextTable) -> str:
-    """Returns a table with its title and notes; only a heading's cells may exceed `WIDTH`."""
-    lines = [table.title]
-    if table.heading:
+    The first column names the row, the others, named by `heading`, hold numbers or words. Without a
+    heading there are two columns, a name and words that are wrapped.
+    """
+    lines = [title]
+    if heading:
         # Columns as wide as their widest cell: names at the left, numbers at the right.
-        cells = [table.heading, *table.rows]
+        cells = [heading, *rows]
         widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
         for name, *numbers in cells:
             padded = [name + " " * (widths[0] - columns(name))]
@@ -34,10 +27,10 @@ def table_text(table: TextTable) -> str:
             lines.append(f"  {'  '.join(padded)}".rstrip())
     else:
         # Facts: a name in a fixed column, and words that continue below themselves.
-        for name, value in table.rows:
+        for name, value in rows:
             head = f"  {name}{' ' * max(2, _NAME_WIDTH - columns(name))}"
             lines += wrapped(value.split(" "), head, " " * (2 + _NAME_WIDTH))
-    for note in table.notes:
+    for note in notes:
         lines += wrapped(note.split(), "  ")
     return "\n".join(lines)
 

@@ -23,7 +23,7 @@ from electra_tf.core import command_line, storage
 from electra_tf.core.errors import UserError, shown
 from electra_tf.modeling import flops, parameter_shapes, specs
 from electra_tf.modeling.specs import NetworkSpec
-from electra_tf.reporting.tables import TextTable, table_text
+from electra_tf.reporting.tables import text_table
 
 SETTINGS = {name: overrides.flags_of(PretrainingConfig(), "pretraining")[name] for name in (
     "num_train_steps", "train_batch_size", "max_seq_length")}
@@ -128,7 +128,7 @@ def main() -> None:
         parameters = (", ".join(f"{name} {size:,}" for name, size in sizes.items())
                       + f", {shared:,} of them shared" * bool(shared) + f"; trained {trained:,}")
     # The tables of the run, and of both counts of FLOPs.
-    run_table = TextTable(title=f"{size}, objective {config.objective.name}", rows=(
+    run_table = text_table(f"{size}, objective {config.objective.name}", (
         ("training", f"{training.num_train_steps:,} steps of {training.train_batch_size:,} "
          f"examples, {brief(cost.tokens / 1e6)} million tokens"),
         ("parameters", parameters)))
@@ -137,20 +137,19 @@ def main() -> None:
               "training, whole run": whole_run,
               **{f"inference, {length} tokens": cost.inference(length)
                  for length in (INFERENCE_LENGTH, 512)}}
-    flops_table = TextTable(title="FLOPs", heading=("", "the paper's count", "matmuls"), rows=tuple(
-        (name, *map(brief, pair)) for name, pair in counts.items()))
+    flops_table = text_table("FLOPs", ((name, *map(brief, pair)) for name, pair in counts.items()),
+                             ("", "the paper's count", "matmuls"))
 
     # Published models with FLOPs and scores.
     with LITERATURE.open(encoding="utf-8", newline="") as file:
         published = [row for row in csv.DictReader(file) if row["train_flops"] and row["glue_dev"]]
-    published_table = TextTable(
-        title="Published models", heading=("", "training", "x this run", "GLUE dev"),
-        rows=tuple((row["model"], brief(float(row["train_flops"])),
-                    brief(float(row["train_flops"]) / cost.paper_flops), row["glue_dev"])
-                   for row in published),
-        notes=("FLOPs as the paper's tables print them. GLUE: average of eight development sets.",))
-    print("\n\n".join(map(table_text, (
-        run_table, flops_table, _devices(cost), published_table))))
+    published_table = text_table(
+        "Published models",
+        ((row["model"], brief(float(row["train_flops"])),
+          brief(float(row["train_flops"]) / cost.paper_flops), row["glue_dev"])
+         for row in published), ("", "training", "x this run", "GLUE dev"),
+        ["FLOPs as the paper's tables print them. GLUE: average of eight development sets."])
+    print(run_table, flops_table, _devices(cost), published_table, sep="\n\n")
 
 
 def brief(value: float) -> str:
@@ -175,7 +174,7 @@ def rounded_duration(hours: float) -> str:
     return f"{hours * 3600:.2g} s"
 
 
-def _devices(cost: RunCost) -> TextTable:
+def _devices(cost: RunCost) -> str:
     values, rows, prices = flags.FLAGS, [], []
     for name in values.devices:
         # Names such as "TPU-v3".
@@ -200,8 +199,8 @@ def _devices(cost: RunCost) -> TextTable:
                      + (f" for a hidden size of 768 or more. This network has {width}: a fast "
                         "device will take longer." if width < 768 else ".")
                      + " Give the % of peak that run_pretraining.py shows as --utilization.")
-    return TextTable(title="Devices", rows=tuple(rows), notes=tuple(notes), heading=(
-        "device", "peak, TFLOP/s", "utilization", "time", "device-h", "dollars"))
+    return text_table("Devices", rows, (
+        "device", "peak, TFLOP/s", "utilization", "time", "device-h", "dollars"), notes)
 
 
 def define() -> None:

@@ -16,7 +16,7 @@ from electra_tf.core.errors import UserError
 from electra_tf.data import manifest
 from electra_tf.pretraining.command import parse_duration
 from electra_tf.reporting.learning_curves import NETWORKS
-from electra_tf.reporting.tables import TextTable, table_text
+from electra_tf.reporting.tables import text_table
 
 BATCH = 16
 """Examples of a step. Small batches learn most from the same tokens; the runs of `NETWORKS` had 16,
@@ -57,9 +57,8 @@ def main() -> None:
              "vocabularies differ. * more tokens than were measured.",
              f"{NETWORKS[best].name} reads the records {passes:,.1f} times"
              + ("; more text would improve it." if passes > 10 else "."))
-    print(table_text(TextTable(
-        title=f"Runs within {values.budget}", notes=notes, rows=tuple(rows),
-        heading=("network", "tokens/s", "steps", "M tokens", "AUC"))))
+    print(text_table(f"Runs within {values.budget}", rows,
+                     ("network", "tokens/s", "steps", "M tokens", "AUC"), notes))
 
     # The command of the best one.
     steps = tokens[best] // (BATCH * records.max_seq_length)

@@ -23,7 +23,7 @@ from electra_tf.core.errors import UserError, one_line
 from electra_tf.core.storage import Path
 from electra_tf.data.manifest import Manifest, load, verify_shards
 from electra_tf.data.records import SPLITS
-from electra_tf.reporting.tables import TextTable, percent, table_text, wrapped
+from electra_tf.reporting.tables import percent, text_table, wrapped
 from electra_tf.text import coverage
 from electra_tf.text.vocabulary import MASK, SPECIAL_TOKENS, VOCABULARY_FILE, Vocabulary
 
@@ -65,7 +65,7 @@ def count(data_dir: Path, manifest: Manifest, vocabulary: Vocabulary) -> dict[st
 
 
 def tables(manifest: Manifest, vocabulary: Vocabulary,
-           statistics: dict[str, Statistics]) -> list[TextTable]:
+           statistics: dict[str, Statistics]) -> list[str]:
     """Returns the tables of the records, of lengths and of tokens."""
     # Facts of the manifest, copies and leaks.
     counts, longest = manifest.counts, manifest.max_seq_length
@@ -115,10 +115,10 @@ def tables(manifest: Manifest, vocabulary: Vocabulary,
         ("never", f"{len(order) - len(used):,} of {len(order):,}"),
         ("per word", f"{frequencies[order].sum() / max(1, num_words):.2f}"),
         ("[UNK]", f"{unknown:,} words"))
-    return [TextTable(title="Records", rows=tuple(records)),
-            TextTable(title="Lengths", heading=("tokens", "train", "held out"), rows=tuple(rows)),
-            TextTable(title="Tokens", rows=tokens,
-                      notes=tuple(coverage.coverage_warnings(counts.tokenizer_words, unknown)))]
+    return [text_table("Records", records),
+            text_table("Lengths", rows, ("tokens", "train", "held out")),
+            text_table("Tokens", tokens,
+                       notes=coverage.coverage_warnings(counts.tokenizer_words, unknown))]
 
 
 def masked_examples(data_dir: Path, manifest: Manifest, vocabulary: Vocabulary, number: int,
@@ -173,7 +173,7 @@ def main(directory: str) -> None:
     verify_shards(data_dir, manifest, checksums=False)
     # Tables of all examples, and the first examples as text.
     statistics = count(data_dir, manifest, vocabulary)
-    print(data_dir, *map(table_text, tables(manifest, vocabulary, statistics)), sep="\n\n")
+    print(data_dir, *tables(manifest, vocabulary, statistics), sep="\n\n")
     if values.examples:
         print("\nExamples: «word» is read as [MASK], {word} is predicted but not masked", *(
             masked_examples(data_dir, manifest, vocabulary, values.examples, masking,
