@@ -153,7 +153,7 @@ def official_step() -> TrainStep:
         "training.num_train_steps": 10, "training.train_batch_size": 5,
         "optimizer.warmup_steps": 2, "optimizer.learning_rate": 5e-4})
     model = build("electra")
-    strategy = tf.distribute.get_strategy()
+    strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     return TrainStep(config, GoldenObjective(config, CONTEXT),
                      TrainState(config, model, strategy), strategy, 10)
 
