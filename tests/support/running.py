@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from electra_tf.apps.serving import rest_api
 from electra_tf.apps.serving.models import ServedModel, find, load
-from electra_tf.apps.serving.rest_api import RestApi
 from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.core import http_server
 
@@ -75,7 +75,7 @@ def client(*model_dirs: Path, **settings) -> Iterator[Client]:
 @contextlib.contextmanager
 def client_of(models: dict[str, ServedModel], **settings) -> Iterator[Client]:
     """Likewise, of models that are loaded."""
-    server = RestApi(models, ServerConfig(**settings)).server()
+    server = rest_api.server(models, ServerConfig(**settings))
     with http_server.listen("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

@@ -32,7 +32,7 @@ def main() -> None:
             print(f"{name}, version {model.version}: "
                   f"http://{f'[{host}]' if ':' in host else host}:{port} "
                   f"(signatures: {', '.join(model.signatures)}; Ctrl-C stops)", flush=True)
-        rest_api.RestApi(served, config).server().run(sockets=[listening])
+        rest_api.server(served, config).run(sockets=[listening])
 
 
 run = functools.partial(command_line.run, main, lambda: define_flags(ServerConfig), summary=__doc__)
