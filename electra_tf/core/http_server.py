@@ -12,7 +12,6 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -25,8 +24,7 @@ _BODY_SECONDS = 20
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-def server(routes: Sequence[Route], address: str, *, middleware: Sequence[Middleware] = (),
-           **settings: Any) -> uvicorn.Server:
+def server(routes: Sequence[Route], address: str, **settings: Any) -> uvicorn.Server:
     """Returns the server of some routes; `run(sockets=[listen(address, port)])` starts it.
 
     Errors are {"error": "one line"}: `UserError` is 400, and other exceptions are 500.
@@ -35,7 +33,7 @@ def server(routes: Sequence[Route], address: str, *, middleware: Sequence[Middle
     sites' pages are refused.
     """
     application = Starlette(
-        routes=routes, middleware=middleware,
+        routes=routes,
         exception_handlers=dict.fromkeys((HTTPException, UserError, 500), _error_response))
     application.router.redirect_slashes = False
 

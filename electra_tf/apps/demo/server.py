@@ -6,8 +6,6 @@ import pathlib
 import uvicorn
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -50,4 +48,4 @@ def server(detection: ReplacedTokenDetection, *, example: DemoRequest, compariso
     # 64 connections at most, of which half may wait for the networks.
     return http_server.server(
         [Route("/", show_page), Route("/replace", replace, methods=["POST"])], address,
-        middleware=[Middleware(GZipMiddleware)], limit_concurrency=64, timeout_graceful_shutdown=20)
+        limit_concurrency=64, timeout_graceful_shutdown=20)
