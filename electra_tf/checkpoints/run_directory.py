@@ -8,14 +8,13 @@
 import contextlib
 import dataclasses
 import sys
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 from annotated_types import Ge
 
 from electra_tf.checkpoints import checkpoint_files
-from electra_tf.config.model import ModelConfig, Tying, heads_of_64_units
+from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import flatten, override
 from electra_tf.core import atomic_file, storage, strict_json
 from electra_tf.core.atomic_file import make_directory, write_json
@@ -40,8 +39,6 @@ DECAY = "optimizer.decay_fraction"
 FIRST_STAGE = "the generator of stage 1"
 """Beginning of `initial` in the settings of the second of two stages."""
 STEPS = "training.num_train_steps"
-GENERATOR_HEADS = "generator_heads"
-"""Fact of a run whose generator has the discriminator's heads, and not heads of 64 units."""
 _WRITTEN = (CHECKPOINTS, METRICS_FILE, TRACKERS_FILE, "tensorboard", "loss_curves.png",
             EVALUATION_FILE, RESULTS_FILE, "predictions", "submission", "learning_curve.png",
             VOCABULARY_FILE, VOCABULARY_FILE + normalization.SUFFIX, SETTINGS_FILE)
@@ -63,15 +60,6 @@ class _Facts(Normalization):
     strip_accents: bool = dataclasses.field()
     finished_at: tuple[int, ...] = ()
     stable_until: int = 0
-
-
-def generator_fact(model: ModelConfig) -> dict[str, int]:
-    """Returns `GENERATOR_HEADS`, or no fact for the shapes that always had these heads."""
-    as_wide = round(model.hidden_size * model.generator_width) == model.hidden_size
-    if (as_wide and model.tying is not Tying.EVERYTHING
-            and model.num_heads != heads_of_64_units(model.hidden_size)):
-        return {GENERATOR_HEADS: model.num_heads}
-    return {}
 
 
 def identity(config: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,29 +140,12 @@ def confirm_restart(model_dirs: Iterable[Path], *, ask: bool) -> None:
     """
     runs = [model_dir for model_dir in model_dirs if has_run(model_dir)]
     for model_dir in runs:
-        print(f"restart  deletes {model_dir}: {_contents(model_dir)}", flush=True)
+        print(f"restart  deletes {model_dir}", flush=True)
     if runs and ask and sys.stdin and sys.stdin.isatty() and sys.stderr.isatty():
         print("Delete and begin again? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise UserError("nothing was deleted. Leave --restart out to continue the run, or "
                             "name another --model_dir.")
-
-
-def _contents(model_dir: Path) -> str:
-    """Returns a run's numbers of trials and steps, and when its newest file was written."""
-    results, checkpoints = model_dir / RESULTS_FILE, model_dir / CHECKPOINTS
-    steps, counts = checkpoint_files.sealed_steps(checkpoints), {}
-    if results.exists():
-        with contextlib.suppress(UserError):  # Damaged results are deleted, too.
-            counts["finished trial"] = len(strict_json.read(
-                results, _Results, max_bytes=MAX_RESULT_BYTES).trials)
-    elif steps:
-        counts["step"] = steps[0]
-    parts = [f"{count:,} {name}{'s' if count != 1 else ''}" for name, count in counts.items()]
-    files = [model_dir / SETTINGS_FILE, results, *(
-        checkpoints / f"ckpt-{step}.json" for step in steps[:1])]
-    written = time.localtime(max(path.stat().st_mtime for path in files if path.exists()))
-    return ", ".join([*parts, f"written {time.strftime('%Y-%m-%d %H:%M', written)}"])
 
 
 def restart(model_dir: Path) -> None:
@@ -190,9 +161,7 @@ def restart(model_dir: Path) -> None:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Results:
     __pydantic_config__ = strict_json.OPEN
-    trials: tuple[Any, ...] = ()
     checkpoint: Annotated[int, Ge(1)] | None = None
-    facts: dict[str, Any] = dataclasses.field(default_factory=dict)  # None in earlier versions.
 
 
 def checkpoint_of_results(model_dir: Path) -> int | None:
@@ -200,14 +169,8 @@ def checkpoint_of_results(model_dir: Path) -> int | None:
     path = model_dir / RESULTS_FILE
     if not path.exists():
         return None
-    results = strict_json.read(path, _Results, max_bytes=MAX_RESULT_BYTES, fix=(
-        "restore it from a copy, or begin again with --restart."))
-    # The head's outputs are the labels of the training, which settings.json holds, too.
-    saved = read_identity(model_dir) if results.facts else {}
-    if changed := _differences(results.facts, saved, results.facts):
-        raise UserError(f"{model_dir / SETTINGS_FILE} was changed since the training "
-                        f"({'; '.join(changed)}); restore it or start a new --model_dir.")
-    return results.checkpoint
+    return strict_json.read(path, _Results, max_bytes=MAX_RESULT_BYTES, fix=(
+        "restore it from a copy, or begin again with --restart.")).checkpoint
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -250,8 +213,7 @@ def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
         raise UserError(f"{path} is damaged: {str(error).rstrip('.')}; {fix}") from error
 
     # No setting is missing: a default of today may not be that of the run.
-    facts = generator_fact(config.model) if "objective.name" in saved else {}
-    if missing := sorted((values.keys() | facts.keys()) - saved.keys()):
+    if missing := sorted(values.keys() - saved.keys()):
         raise UserError(f"{path} lacks {', '.join(missing)}: the run was written by another "
                         "version of this program. Train again in a new --model_dir, or use the "
                         "version that began the run.")

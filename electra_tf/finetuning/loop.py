@@ -97,7 +97,7 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
                         run.model_dir / run_directory.CHECKPOINTS, keep=0).save(results.best_number)
 
             # The saved results name the best trial's checkpoint, so the others are obsolete now.
-            results.save(run.model_dir, run.spec.to_dict())
+            results.save(run.model_dir)
             _remove_other_checkpoints(run, results)
             if run.grid:  # The saved settings are those of the kept model.
                 run_directory.open_run_dir(run.model_dir, {**identity, **results.best.changes},

@@ -4,7 +4,6 @@ import collections
 import concurrent.futures
 import functools
 import itertools
-import os
 import pathlib
 import sys
 import time
@@ -19,7 +18,7 @@ import tensorflow as tf
 from electra_tf.config.finetuning import LongTexts
 from electra_tf.config.runtime import Precision
 from electra_tf.core import storage
-from electra_tf.core.atomic_file import TEMPORARY_PREFIX, replacing, write_error
+from electra_tf.core.atomic_file import replacing
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_in_order_of_length
@@ -212,7 +211,7 @@ def predict_file(run: FinetuningRun, source: str, output: str, user_files: Files
                         "output.")
     with storage.input_path(source, run.kind.stdin_suffix) as path:
         if target is not None:
-            require_writable(target, path, overwrite=overwrite)
+            require_free(target, path, overwrite=overwrite)
         # The first reading refuses a damaged file before the computation, the second holds a part.
         read = functools.partial(
             run.kind.read_file, path, run.kind.select(run.spec, user_files), labelled=False)
@@ -222,8 +221,8 @@ def predict_file(run: FinetuningRun, source: str, output: str, user_files: Files
         for note in notes:
             print(f"note     {note}", file=sys.stderr)
 
-        # Predictions, in parts; a file gets its name when it is complete.
-        contents = _predicted(TaskPredictor(run), run, read(), known, forms[suffix], suffix)
+        # Predictions, in parts, computed once the output is open; a file gets its name at the end.
+        contents = _predicted(run, read(), known, forms[suffix], suffix)
         if target is None:
             sys.stdout.writelines(contents)
             return
@@ -233,14 +232,15 @@ def predict_file(run: FinetuningRun, source: str, output: str, user_files: Files
     print(f"{known.total():,} predictions  {output}")
 
 
-def _predicted(predictor: TaskPredictor, run: FinetuningRun, examples: Iterable[Example],
-               known: Mapping[bool, int], form: Formatter, suffix: str) -> Iterator[str | bytes]:
+def _predicted(run: FinetuningRun, examples: Iterable[Example], known: Mapping[bool, int],
+               form: Formatter, suffix: str) -> Iterator[str | bytes]:
     """Yields parts of a file of predictions, so that memory holds those of one part.
 
     `known` counts the examples with and without labels. Answers to questions are one part, as their
     format is one object, and so are arrays; so are examples of which some have labels, as the
     columns of a table depend on them. The last line on standard error says how many texts were cut.
     """
+    predictor = TaskPredictor(run)
     total, show, header, begin = sum(known.values()), progress(), "", 0
     remaining, lengths = iter(examples), []
     # A text in windows takes the memory of several.
@@ -259,8 +259,8 @@ def _predicted(predictor: TaskPredictor, run: FinetuningRun, examples: Iterable[
         print(f"note     {note}", file=sys.stderr, flush=True)
 
 
-def require_writable(target: Path, source: Path, *, overwrite: bool) -> None:
-    """Raises `UserError` if predictions for `source` can't be written to `target`."""
+def require_free(target: Path, source: Path, *, overwrite: bool) -> None:
+    """Raises `UserError` if `target` is the file `source`, or exists without `overwrite`."""
     if target.exists():
         if target.resolve() == source.resolve() or (
                 isinstance(target, pathlib.Path) and target.samefile(source)):
@@ -268,9 +268,3 @@ def require_writable(target: Path, source: Path, *, overwrite: bool) -> None:
         if target.is_dir() or not overwrite:
             raise UserError(f"--output={target} exists; name another file, or give --overwrite to "
                             "replace it.")
-    probe = target.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{target.name}")
-    try:
-        probe.write_bytes(b"")
-        probe.unlink()
-    except OSError as error:
-        raise write_error(target, error) from error

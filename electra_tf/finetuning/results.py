@@ -5,7 +5,6 @@ import json
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -153,14 +152,14 @@ class Results:
         """Returns the results with another trial."""
         return dataclasses.replace(self, trials=(*self.trials, trial))
 
-    def save(self, model_dir: Path, facts: Mapping[str, Any] | None = None) -> None:
-        """Writes results.json, with the facts of the task and a readable summary."""
+    def save(self, model_dir: Path) -> None:
+        """Writes results.json, with a readable summary."""
         trials = [{name: value for name, value in dataclasses.asdict(trial).items()
                    if (name, value) not in _OMITTED} for trial in self.trials]
         searched = {} if self.threshold is None else {THRESHOLD: self.threshold}
         write_json(model_dir / RESULTS_FILE, dataclasses.asdict(self) | searched | {
             "trials": trials, "best_seed": self.best.seed, "checkpoint": self.best_number,
-            "facts": facts or {}, "summary": self.summary()})
+            "summary": self.summary()})
 
     @classmethod
     def load(cls, model_dir: Path) -> "Results | None":

@@ -192,7 +192,6 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
     if (facts := run_directory.task_facts(run_directory.read_identity(model_dir))) is None:
         raise UserError(f"{model_dir} holds no fine-tuned model. Name the --model_dir of a "
                         "fine-tuned run.")
-    run_directory.checkpoint_of_results(model_dir)  # Refuses settings that were changed.
     spec = TaskSpec.from_dict(facts, model_dir)
     saved = run_directory.read_identity(model_dir, FinetuningConfig())
     config = override(FinetuningConfig(), {

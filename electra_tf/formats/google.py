@@ -11,9 +11,8 @@ from typing import Annotated, Any, Literal
 import tensorflow as tf
 from annotated_types import Ge
 
-from electra_tf.checkpoints.run_directory import VOCABULARY_FILE, generator_fact
 from electra_tf.checkpoints.weights import ENCODER, Weights, open_reader
-from electra_tf.config.model import ModelConfig
+from electra_tf.config.model import ModelConfig, Tying, heads_of_64_units
 from electra_tf.core import storage, strict_json
 from electra_tf.core.atomic_file import make_directory, write_json
 from electra_tf.core.errors import UserError
@@ -27,6 +26,7 @@ from electra_tf.formats.parts import (
 )
 from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Checkpoint
 from electra_tf.text.normalization import Normalization, TextSettings, recorded_normalization
+from electra_tf.text.vocabulary import VOCABULARY_FILE
 
 PREFIX, CONFIG_FILE = "model.ckpt", "bert_config.json"
 _PUBLISHED_HEADS = {(256, 12): 4, (768, 12): 12, (1024, 24): 16}
@@ -94,7 +94,9 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
 
 
 def _require_heads_of_64_units(model: ModelConfig, source: str) -> None:
-    if generator_fact(model):
+    generator = model.generator
+    if (model.tying is not Tying.EVERYTHING
+            and generator.num_heads != heads_of_64_units(generator.hidden_size)):
         raise UserError(f"{source}: the generator is as wide as the discriminator, whose heads "
                         f"have {model.hidden_size // model.num_heads} units. Google's code gives "
                         "a generator heads of 64 units. Use the format run or hugging_face, which "

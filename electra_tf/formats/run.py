@@ -85,7 +85,6 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
     if checkpoint.task is None:
         config = PretrainingConfig(model=checkpoint.config,
                                    objective=OBJECTIVES[checkpoint.objective])
-        facts |= run_directory.generator_fact(config.model)
         identity = facts | {name: value for name, value in flatten(config).items()
                             if name.startswith(("model.", "objective."))}
     else:

@@ -70,8 +70,7 @@ class Run:
         """Facts that affect the run's result, as `run_directory` stores them."""
         extended = {FINISHED: list(self.finished_at)} if self.finished_at else {}
         extended |= {STABLE: self.stable_until} if self.stable_until else {}
-        generator = run_directory.generator_fact(self.config.model)
-        return run_directory.identity(self.config, self.text.to_dict() | generator | extended | {
+        return run_directory.identity(self.config, self.text.to_dict() | extended | {
             "dataset": self.records.fingerprint,
             "initial": None if self.initial is None else self.initial.source})
 

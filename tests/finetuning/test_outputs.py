@@ -3,7 +3,7 @@
 import json
 
 from electra_tf.finetuning.outputs import submission_files
-from electra_tf.finetuning.predict import require_writable
+from electra_tf.finetuning.predict import require_free
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaskSpec
 from tests.support.refusals import refused
@@ -49,7 +49,7 @@ def test_a_table_has_the_keys_labels_and_texts_of_its_input():
     assert content == "key\tprediction\ttext\na  1\tNew\u00a0York\tx\u00a0 y z \n"
 
 
-def test_an_output_that_cannot_be_written_is_found_first(tmp_path):
+def test_predictions_replace_neither_their_input_nor_a_file_by_default(tmp_path):
     source, output = tmp_path / "in.tsv", tmp_path / "out.tsv"
     source.write_text("text\nx\n")
     (tmp_path / "link.tsv").symlink_to(source)
@@ -58,14 +58,11 @@ def test_an_output_that_cannot_be_written_is_found_first(tmp_path):
     output.write_text("before")
     for name, overwrite, message in (
             *((name, True, "is --input") for name in ("in.tsv", "link.tsv", "hard.tsv")),
-            ("directory.tsv", True, "exists; .*--over"), ("out.tsv", False, r"out\.tsv exists"),
-            ("nowhere/out.tsv", False, r"nowhere/out\.tsv: No such")):
+            ("directory.tsv", True, "exists; .*--over"), ("out.tsv", False, r"out\.tsv exists")):
         with refused(message):
-            require_writable(tmp_path / name, source, overwrite=overwrite)
-    require_writable(output, source, overwrite=True)
-    require_writable(tmp_path / "new.tsv", source, overwrite=False)
-    assert output.read_text() == "before" and source.read_text() == "text\nx\n"
-    assert not list(tmp_path.glob(".*"))
+            require_free(tmp_path / name, source, overwrite=overwrite)
+    require_free(output, source, overwrite=True)
+    require_free(tmp_path / "new.tsv", source, overwrite=False)
 
 
 def test_servers_take_files_of_their_own():
