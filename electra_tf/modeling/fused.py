@@ -313,8 +313,8 @@ def residual_then_norm(x: tf.Tensor, branch: tf.Tensor, gamma: tf.Tensor, rate: 
             x, branch, zeros, gamma, zeros, keys, rate, epsilon)
 
         def gradient(d_total, dy):
-            d_x, d_branch, gamma_terms = _residual_then_norm_gradient(
-                total, *statistics, gamma, d_total, dy, keys, rate)
+            d_x, d_branch, gamma_terms = _residual_norm_gradient(
+                total, *statistics, gamma, dy, keys, rate, d_total)
             return d_x, d_branch, sum_rows(gamma_terms)
 
         return (total, output), gradient
@@ -365,16 +365,11 @@ def _residual_norm(x, branch, bias, gamma, beta, keys, rate, epsilon=LAYER_NORM_
 
 
 @fused
-def _residual_then_norm_gradient(total, mean, inverse_deviation, gamma, d_sum, dy, keys, rate):
+def _residual_norm_gradient(total, mean, inverse_deviation, gamma, dy, keys, rate, d_sum=None):
+    # `d_sum` is the gradient of the sum, if that is an output too.
     d_total, gamma_terms = _norm_gradient(total, mean, inverse_deviation, gamma, dy)
-    d_total += tf.cast(d_sum, tf.float32)
-    return (rounded(d_total, total.dtype), rounded(drop(d_total, keys, rate), total.dtype),
-            gamma_terms)
-
-
-@fused
-def _residual_norm_gradient(total, mean, inverse_deviation, gamma, dy, keys, rate):
-    d_total, gamma_terms = _norm_gradient(total, mean, inverse_deviation, gamma, dy)
+    if d_sum is not None:
+        d_total += tf.cast(d_sum, tf.float32)
     return (rounded(d_total, total.dtype), rounded(drop(d_total, keys, rate), total.dtype),
             gamma_terms)
 

@@ -304,7 +304,7 @@ def in_iob2(source: object, examples: Sequence[TaggedExample], known: Collection
         example, tags=as_known(as_iob2(example.tags, parts), known)) for example in examples]
     changed = sum(old != new for before, after in zip(examples, converted, strict=True)
                   for old, new in zip(before.tags or (), after.tags or (), strict=True))
-    notes.append(f"tags in {scheme_name(tagged, parts, form)}" + (
+    notes.append(f"tags in {scheme_name(parts, form)}" + (
         f"; {changed:,} of {sum(map(len, tagged)):,} rewritten as "
         + ("the model's tags" if known else "IOB2") if changed else ""))
     return converted

@@ -1,7 +1,6 @@
 """Makes files of examples that a program has in memory, which tasks read as those on a disk."""
 
 import io
-import itertools
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -16,8 +15,6 @@ from electra_tf.tasks.labels import are_multi_hot
 from electra_tf.tasks.tables import is_label_name
 from electra_tf.tasks.task import Kind
 
-MAX_EXAMPLES = 10_000_000
-"""Limit of the examples of a split; it ends the reading of generators without an end."""
 _COLUMNS = {1: ("text",), 2: ("text_1", "text_2"), 3: ("text_1", "text_2", "text_3")}
 """Number of texts of an example -> names of their columns, if the user gives none."""
 
@@ -98,7 +95,7 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *,
         rows = [_as_row(location, example, kind, text_columns)
                 for location, example in zip(locations, rows, strict=True)]
 
-    # Every row has all columns, and classes have one type.
+    # Every row has all columns.
     needed = {*text_columns} | (set() if is_embedding else {*label_columns})
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
@@ -110,8 +107,6 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *,
                             "columns.")
         if key_column:
             row.setdefault(key_column, str(number))
-    if kind is Kind.CLASSIFICATION:
-        _require_one_type(title, [row[label_column] for row in rows])
 
     # A line of JSON for each row: the columns that are read, and those that look like labels.
     content = b"\n".join(_json(location, {
@@ -138,11 +133,7 @@ def to_list(values: Any, what: str = "texts") -> list[Any]:
         values = _plain(values)
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise UserError(f"{what} must be a list of strings. Received: {shown(values)}")
-    values = [_plain(value) for value in itertools.islice(values, MAX_EXAMPLES + 1)]
-    if len(values) > MAX_EXAMPLES:
-        raise UserError(f"{what}: more than {MAX_EXAMPLES:,} values; give fewer, or a generator "
-                        "that ends.")
-    return values
+    return [_plain(value) for value in values]
 
 
 def _plain(value: Any) -> Any:
@@ -245,17 +236,3 @@ def _require_equal_lengths(title: str, columns: Mapping[str, list[Any]]) -> None
     if len(set(sizes.values())) > 1:
         raise UserError(f"{title} has columns of different lengths: " + ", ".join(
             f"{size:,} {name}" for name, size in sizes.items()) + ".")
-
-
-def _require_one_type(title: str, labels: Sequence[Any]) -> None:
-    """Raises `UserError` unless classes are all texts, all integers or all booleans."""
-    types = {type(label) for label in labels}
-    if float in types:  # NaN, and integers of a column with missing values.
-        number, value = next((number, label) for number, label in enumerate(labels, start=1)
-                             if isinstance(label, float))
-        raise UserError(f"{title}:{number}: a class must be text, an integer or a boolean; drop "
-                        "rows without a label, convert with astype(int), or use the task "
-                        f"'regression'. Received: {value}")
-    if len(types - {type(None)}) > 1:
-        raise UserError(f"{title} has labels of several types: "
-                        f"{', '.join(sorted(kind.__name__ for kind in types))}; use one.")

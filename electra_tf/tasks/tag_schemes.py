@@ -94,24 +94,8 @@ def as_known(tags: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
     return tuple(written)
 
 
-def scheme_name(sentences: Collection[Sequence[str]], parts: Parts, form: str) -> str:
-    """Returns the name of the scheme of all sentences, whose tags have these parts."""
-    letters = {parts[tag][0] for tags in sentences for tag in tags} - {"O"}
-    names = [name for name, known in _LETTERS.items() if letters <= set(known)]
-    name = names[0] if names else f"a mixture of schemes with {'-, '.join(sorted(letters))}-"
-    if name in ("IOB", "IOE"):
-        spans = []  # If B- or E- marks the span, and if a span of its type is beside it.
-        for tags in sentences:
-            words = [parts[tag] for tag in tags]
-            if name == "IOE":  # The mirror image of IOB.
-                words = [("B" if letter == "E" else letter, kind)
-                         for letter, kind in reversed(words)]
-            spans += [(letter == "B", before[1] == kind and before[0] != "O")
-                      for before, (letter, kind) in zip([OUTSIDE, *words], words, strict=False)
-                      if letter == "B" or (
-                          letter == "I" and (before[0] == "O" or before[1] != kind))]
-        # IOB1 and IOE1 mark only spans beside another one of their type.
-        name += "2" if all(is_marked for is_marked, _ in spans) else "1" if not any(
-            is_marked and not has_neighbor for is_marked, has_neighbor in spans
-        ) else " with unmarked spans"
-    return name + form
+def scheme_name(parts: Parts, form: str) -> str:
+    """Returns the name of the scheme of tags that have these parts; IOB1 and IOB2 are "IOB"."""
+    letters = {letter for letter, _ in parts.values()} - {"O"}
+    mixture = f"a mixture of schemes with {'-, '.join(sorted(letters))}-"
+    return next((name for name, known in _LETTERS.items() if letters <= set(known)), mixture) + form

@@ -30,7 +30,7 @@ HEADS = {"question_answering": {"max_query_length": 4, "ends_given_starts": Fals
                                 "answerability": False}}
 
 
-@pytest.mark.filterwarnings("ignore:examples. tags in IOB2")
+@pytest.mark.filterwarnings("ignore:examples. tags in IOB")
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_is_learned_scored_saved_converted_and_served(directory, tmp_path, task):
     train, labels, example, columns, metric, field = TASKS[task]

@@ -152,7 +152,7 @@ def test_tags_of_spans_become_iob2_and_the_note_says_how_many(tmp_path):
     path = write(tmp_path / "a.txt", "Kim\tPER-B\nsan\tPER-I\nran\tO\n")
     (example,) = read_tagged(path, spec("tagging"), notes=notes)
     assert example.tags == ("B-PER", "I-PER", "O")
-    assert "tags in IOB2, the letter last; 2 of 3 rewritten as IOB2" in notes[0]
+    assert "tags in IOB, the letter last; 2 of 3 rewritten as IOB2" in notes[0]
     lines = write(tmp_path / "a.jsonl", '{"text": ["a", "b", "c"], "label": ["U-X", "U-X", "O"]}\n')
     model = spec("tagging", labels=("U-X", "O"))  # A converted model may have another scheme.
     for task, tags in ((spec("tagging"), ("B-X", "B-X", "O")), (model, ("U-X", "U-X", "O"))):

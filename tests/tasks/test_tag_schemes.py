@@ -16,7 +16,7 @@ def spans(tags, scheme=schemes.IOB2):
 
 def read(*sentences):
     parts, form, _ = span_parts({tag for tags in sentences for tag in tags})
-    return scheme_name(sentences, parts, form), [list(as_iob2(tags, parts)) for tags in sentences]
+    return scheme_name(parts, form), [list(as_iob2(tags, parts)) for tags in sentences]
 
 
 @pytest.mark.parametrize(("scheme", "letters", "max_length"), [
@@ -48,16 +48,16 @@ def test_tags_are_written_as_a_model_writes_them(known, written):
 
 
 @pytest.mark.parametrize(("name", "tags", "written"), [
-    ("IOB2", "B-A I-A O B-A B-A", "B-A I-A O B-A B-A"), ("IOB1", "I-A I-A B-A O", "B-A I-A B-A O"),
-    ("IOB1", "I-A O I-B I-C", "B-A O B-B B-C"), ("IOE1", "I-A E-A I-A O I-A", "B-A I-A B-A O B-A"),
-    ("IOE2", "I-A E-A E-A O E-B", "B-A I-A B-A O B-B"), ("IOB2", "B_A I_A O", "B-A I-A O"),
-    ("IOB with unmarked spans", "B-A O I-A", "B-A O B-A"), ("IOBES", "S-A O S-A", "B-A O B-A"),
-    ("IOB2, the letter last", "PER-B PER-I O", "B-PER I-PER O"),
+    ("IOB", "B-A I-A O B-A B-A", "B-A I-A O B-A B-A"), ("IOB", "I-A I-A B-A O", "B-A I-A B-A O"),
+    ("IOB", "I-A O I-B I-C", "B-A O B-B B-C"), ("IOE", "I-A E-A I-A O I-A", "B-A I-A B-A O B-A"),
+    ("IOE", "I-A E-A E-A O E-B", "B-A I-A B-A O B-B"), ("IOB", "B_A I_A O", "B-A I-A O"),
+    ("IOB", "B-A O I-A", "B-A O B-A"), ("IOBES", "S-A O S-A", "B-A O B-A"),
+    ("IOB, the letter last", "PER-B PER-I O", "B-PER I-PER O"),
     ("BILOU, the letter last", "A_U A_B A_L O", "B-A B-A I-A O"),
-    ("IOB2", "b-a i-a o", "B-a I-a O"), ("BMES", "B-A M-A E-A S-A O", "B-A I-A I-A B-A O"),
+    ("IOB", "b-a i-a o", "B-a I-a O"), ("BMES", "B-A M-A E-A S-A O", "B-A I-A I-A B-A O"),
     ("BMEWO", "W-A B-A E-A O", "B-A B-A I-A O"),
-    ("IOB2", "B-geo-loc I-geo-loc O", "B-geo-loc I-geo-loc O"),
-    ("IOB2, without types", "B I O B", "B I O B"), ("IOBES, without types", "B E S", "B I B"),
+    ("IOB", "B-geo-loc I-geo-loc O", "B-geo-loc I-geo-loc O"),
+    ("IOB, without types", "B I O B", "B I O B"), ("IOBES, without types", "B E S", "B I B"),
     ("a mixture of schemes with B-, E-, U-", "B-A E-A U-A O", "B-A I-A B-A O")])
 def test_schemes_are_named_and_rewritten(name, tags, written):
     assert read(tags.split()) == (name, [written.split()])
