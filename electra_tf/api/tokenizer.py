@@ -88,10 +88,6 @@ class ElectraTokenizer(tf_keras.layers.Layer):
                 for name, values in outputs.items()}
         return outputs
 
-    def count_tokens(self, inputs: Any) -> tf.Tensor:
-        """Returns the tokens of texts or pairs before they are cut, int32 [B]."""
-        return self._rows.encode_counted(*self._columns(inputs))[1]
-
     def tokenize(self, text: str) -> list[str]:
         """Returns the tokens of a text without special ones; "##" continues a word."""
         [ids] = self._rows.tokenizer.tokenize(self._columns([text])[0]).to_list()
@@ -106,13 +102,6 @@ class ElectraTokenizer(tf_keras.layers.Layer):
             raise UserError(f"ids must be a list of integers from 0 to {len(tokens) - 1}. "
                             f"Received: {shown(ids)}")
         return [tokens[index] for index in values]
-
-    def convert_tokens_to_ids(self, tokens: Sequence[str]) -> list[int]:
-        """Returns the ids of tokens; those that the vocabulary lacks have that of [UNK]."""
-        if isinstance(tokens, str):
-            raise UserError(f"tokens must be a list of strings. Received: {shown(tokens)}")
-        vocabulary = self._text.vocabulary
-        return [vocabulary.ids.get(token, vocabulary.unk_id) for token in tokens]
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of an equal layer, for `from_config`."""

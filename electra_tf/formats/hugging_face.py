@@ -296,11 +296,20 @@ def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, 
     tensors = {_pytorch_name(name): value.T if name.endswith("/kernel") else value
                for name, value in weights.items()} | head
     entries = {**entries, **encoder_entries(encoder, text)}
-    if encoder.is_modern:
-        tensors = modernbert.to_modernbert(tensors, encoder)
-        entries = modernbert.entries(entries, encoder, text)
-    elif encoder.positions == Positions.ROTARY:
-        tensors, entries = roformer.to_roformer(tensors, encoder), roformer.entries(entries)
+    if encoder.is_modern or encoder.positions == Positions.ROTARY:
+        # The classes have ELECTRA's layers, but no head that detects replaced tokens.
+        family = "ModernBert" if encoder.is_modern else "RoFormer"
+        entries["architectures"] = [
+            name.replace("ForPreTraining", "Model").replace("Electra", family)
+            for name in entries["architectures"]]
+        kept = {name: value for name, value in tensors.items()
+                if not name.startswith("discriminator_predictions.")}
+        if len(kept) < len(tensors):
+            note(f"transformers has no {family} that detects replaced tokens: the encoder is "
+                 "written, without that head.")
+        module = modernbert if encoder.is_modern else roformer
+        tensors = module.from_electra(kept, encoder)
+        entries = module.entries(entries, encoder, text)
     write_atomically(directory / WEIGHTS_FILE, save(
         {name: np.ascontiguousarray(value) for name, value in tensors.items()},
         metadata={"format": "pt"}))

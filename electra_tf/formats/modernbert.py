@@ -13,7 +13,7 @@ from annotated_types import Interval
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.config.model import Architecture, EncoderConfig, Positions
 from electra_tf.core import strict_json
-from electra_tf.core.errors import UserError, note
+from electra_tf.core.errors import UserError
 from electra_tf.core.storage import MIB, Path
 from electra_tf.formats import hugging_face_heads as heads
 from electra_tf.text.normalization import TextSettings
@@ -112,8 +112,7 @@ def entries(entries: dict[str, Any], encoder: EncoderConfig, text: TextSettings)
             "classifier_dropout", "classifier_pooling", "electra_tf")
     tokens, bases = text.vocabulary, (encoder.rotary_base, encoder.local_rotary_base)
     return {name: value for name, value in entries.items() if name in kept} | {
-        "model_type": MODEL_TYPE,
-        "architectures": [class_name(name) for name in entries["architectures"]],
+        "model_type": MODEL_TYPE, "architectures": entries["architectures"],
         "hidden_activation": "gelu", "norm_eps": encoder.layer_norm_epsilon,
         **dict.fromkeys(("norm_bias", "attention_bias", "mlp_bias", "classifier_bias"), False),
         **dict.fromkeys(("embedding_dropout", "mlp_dropout"), encoder.hidden_dropout),
@@ -129,11 +128,6 @@ def entries(entries: dict[str, Any], encoder: EncoderConfig, text: TextSettings)
                             for kind, base in zip((_GLOBAL, _LOCAL), bases, strict=True)}}
 
 
-def class_name(architecture: str) -> str:
-    """Returns ModernBERT's class for one of ELECTRA's; that of the encoder for a discriminator."""
-    return re.sub("^Electra", "ModernBert", architecture.replace("ForPreTraining", "Model"))
-
-
 def to_electra(tensors: Weights, config: heads.Config, source: str) -> Weights:
     """Renames a network's weights; those of a task's head keep their names."""
     if not config.architecture and "head.dense.weight" in tensors:
@@ -146,8 +140,8 @@ def to_electra(tensors: Weights, config: heads.Config, source: str) -> Weights:
     return _renamed(tensors, stems)
 
 
-def to_modernbert(tensors: Weights, encoder: EncoderConfig) -> Weights:
-    """Does the reverse for all weights of a network; leaves out the discriminator's head.
+def from_electra(tensors: Weights, encoder: EncoderConfig) -> Weights:
+    """Does the reverse for all weights of a network.
 
     Raises `UserError` for embeddings of another size than the hidden vectors.
     """
@@ -155,13 +149,8 @@ def to_modernbert(tensors: Weights, encoder: EncoderConfig) -> Weights:
         raise UserError("ModernBERT's embeddings have the hidden size; this network has "
                         f"embedding_size={encoder.embedding_size} and "
                         f"hidden_size={encoder.hidden_size}. Use --to=run.")
-    kept = {name: value for name, value in tensors.items()
-            if not name.startswith("discriminator_predictions.")}
-    if len(kept) < len(tensors):
-        note("transformers has no ModernBERT that detects replaced tokens: the encoder is written, "
-             "without that head.")
     stems = _stems(encoder.num_layers, *_PREFIXES) | _LANGUAGE_MODEL
-    return _renamed(kept, {ours: modern for modern, ours in stems.items()})
+    return _renamed(tensors, {ours: modern for modern, ours in stems.items()})
 
 
 def _stems(num_layers: int, modern: str, ours: str) -> dict[str, str]:

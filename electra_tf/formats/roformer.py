@@ -12,8 +12,9 @@ import numpy as np
 
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.config.model import EncoderConfig
-from electra_tf.core.errors import UserError, note
+from electra_tf.core.errors import UserError
 from electra_tf.modeling.rotary import frequencies
+from electra_tf.text.normalization import TextSettings
 
 BASE = 10_000.0
 """Base of RoFormer's angles, which is no entry of its config.json."""
@@ -33,11 +34,6 @@ def electra_class(architecture: str) -> str:
     return re.sub("^RoFormer", "Electra", architecture)
 
 
-def roformer_class(architecture: str) -> str:
-    """Returns RoFormer's class with the same layers; that of the encoder for a discriminator."""
-    return re.sub("^Electra", "RoFormer", architecture.replace("ForPreTraining", "Model"))
-
-
 def to_electra(tensors: Weights, num_heads: int, source: str) -> Weights:
     """Renames the weights of RoFormer's classes and reorders the pairs of queries and keys.
 
@@ -53,43 +49,26 @@ def to_electra(tensors: Weights, num_heads: int, source: str) -> Weights:
             if not np.array_equal(value, tensors.get("cls.predictions.bias", value)):
                 raise UserError(f"{source}: {name} differs from cls.predictions.bias.")
             continue
-        if _ROTATED.search(name):
-            # Rows [A, D / 2, 2] to [A, 2, D / 2].
-            pairs = value.reshape(num_heads, -1, 2, *value.shape[1:])
-            value = pairs.swapaxes(1, 2).reshape(value.shape)
-        weights[_renamed(name, _NAMES)] = value
+        weights[_renamed(name, _NAMES)] = _reordered(name, value, [num_heads, -1, 2])
     return weights
 
 
-def to_roformer(tensors: Weights, encoder: EncoderConfig) -> Weights:
-    """Does the reverse for all weights of a network; leaves out the discriminator's head.
-
-    Raises `UserError` for another base of the angles.
-    """
+def from_electra(tensors: Weights, encoder: EncoderConfig) -> Weights:
+    """Does the reverse for all weights of a network; `UserError` for another base of the angles."""
     if encoder.rotary_base != BASE:
         raise UserError(f"RoFormer's angles have the base {BASE:g}; this model has "
                         f"model.rotary_base={encoder.rotary_base:g}. Use --to=run.")
-    head = [name for name in tensors if name.startswith("discriminator_predictions.")]
-    if head:
-        note("transformers has no RoFormer that detects replaced tokens: the encoder is written, "
-             "without that head.")
     # Bare encoders have no prefix in both.
     names = {electra: roformer for roformer, electra in _NAMES.items()}
-    weights: Weights = {}
-    for name in tensors.keys() - {*head}:
-        value = tensors[name]
-        if _ROTATED.search(name):
-            pairs = value.reshape(encoder.num_heads, 2, -1, *value.shape[1:])
-            value = pairs.swapaxes(1, 2).reshape(value.shape)
-        weights[_renamed(name, names)] = value
+    weights = {_renamed(name, names): _reordered(name, value, [encoder.num_heads, 2, -1])
+               for name, value in tensors.items()}
     angles = _angle_table(encoder.max_position_embeddings, encoder.hidden_size // encoder.num_heads)
     return {**weights, f"roformer.{_ANGLES}": angles.astype(np.float32)}
 
 
-def entries(entries: dict[str, Any]) -> dict[str, Any]:
-    """Returns the entries of config.json for the class of RoFormer with the same layers."""
-    return {**entries, "model_type": "roformer", "rotary_value": False,
-            "architectures": [roformer_class(name) for name in entries["architectures"]]}
+def entries(entries: dict[str, Any], encoder: EncoderConfig, text: TextSettings) -> dict[str, Any]:
+    """Returns config.json of a network, from the entries that ELECTRA's would have."""
+    return {**entries, "model_type": "roformer", "rotary_value": False}
 
 
 def _renamed(name: str, beginnings: dict[str, str]) -> str:
@@ -97,6 +76,13 @@ def _renamed(name: str, beginnings: dict[str, str]) -> str:
         if name.startswith(old):
             return new + name.removeprefix(old)
     return name
+
+
+def _reordered(name: str, value: np.ndarray, pairs: list[int]) -> np.ndarray:
+    """Transposes the rows of queries and keys, of the shape `pairs`: [A, D / 2, 2] or reverse."""
+    if not _ROTATED.search(name):
+        return value
+    return value.reshape(*pairs, *value.shape[1:]).swapaxes(1, 2).reshape(value.shape)
 
 
 def _angle_table(positions: int, head_size: int) -> np.ndarray:

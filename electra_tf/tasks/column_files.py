@@ -195,9 +195,6 @@ def _require_words(path: Path, sentences: Sequence[Sequence[_Row]], word: int,
         tags = 3 if width == len(CONLLU) else next(
             (index for index in range(2, width) if has_spans[index]), width - 1)
         wrong, problem, better = 0, "numbers the words", (1, tags)
-    elif word == 0 and width > 3 and has_long_sentence and len(first_cells) > 1 and all(
-            len({*values}) == 1 for values in first_cells):
-        wrong, problem, better = 0, "has one value in every sentence", (3, width - 1)
     elif word == 0 and width > 2 and len(sentences) == 1 and _divided(sentences[0], [0])[1] == 0:
         wrong, problem, better = 0, "numbers the sentences", (1, width - 1)
     elif tag is not None and ((has_spans[word] and not has_spans[tag])

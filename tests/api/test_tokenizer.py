@@ -50,7 +50,6 @@ def test_the_longer_text_of_a_pair_is_cut_with_a_warning(electra):
     np.testing.assert_array_equal(outputs["input_ids"], PAIR_IDS)
     np.testing.assert_array_equal(outputs["token_type_ids"], PAIR_SEGMENTS)
     np.testing.assert_array_equal(outputs["offset_mapping"], PAIR_OFFSETS)
-    assert electra.tokenizer.count_tokens(PAIR).numpy() == [12]
 
 
 def test_rows_of_max_length_have_a_static_shape_in_data_sets(electra):
@@ -78,7 +77,6 @@ def test_tokens_and_ids_are_converted(electra):
     assert tokenizer.tokenize(TEXTS[0]) == ["the", "chef", "cook", "##ed", "."]
     assert tokenizer.convert_ids_to_tokens(IDS[1]) == [
         "[CLS]", "[UNK]", "the", "text", "[SEP]", "[PAD]", "[PAD]"]
-    assert tokenizer.convert_tokens_to_ids(["[CLS]", "chef", "absent"]) == [2, 6, 1]
     assert tokenizer.convert_ids_to_tokens([]) == []
 
 

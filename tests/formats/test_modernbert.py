@@ -86,7 +86,7 @@ def test_a_pair_is_written_and_read_with_its_generator_and_settings(tmp_path, ca
     pair = tiny_networks.pretrained(**changes, model__tying=tying, model__generator_width=1.0,
                                     model__generator_depth=0.5)
     pretrained.write(pair, tmp_path / "out", Format.HUGGING_FACE)
-    assert "no ModernBERT that detects replaced tokens" in capsys.readouterr().err
+    assert "no ModernBert that detects replaced tokens" in capsys.readouterr().err
     read = pretrained.read(tmp_path / "out")
     tiny_networks.require_equal_weights(
         tiny_networks.without(pair, "discriminator_predictions/"), read)
