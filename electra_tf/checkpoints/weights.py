@@ -22,7 +22,6 @@ from electra_tf.modeling.parameter_shapes import Shapes
 Weights = Mapping[str, np.ndarray]
 
 ENCODER = f"{parameter_shapes.ENCODER}/"
-GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # Key of the object graph of a TensorFlow 2 checkpoint.
 SLOTS = ("/adam_m", "/adam_v", "/muon_m")
 AVERAGE = "/average"
 """Last parts of the names of the optimizer's slots, and of an average of weights."""
@@ -35,8 +34,10 @@ def read_checkpoint(model_dir: Path) -> tuple[Weights, int]:
     """
     # The object graph has every variable's name and the key of its value.
     with open_reader(checkpoint_in_use(model_dir)) as reader:
+        graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(
+            reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"))
         keys = {value.full_name: value.checkpoint_key
-                for node in object_graph(reader) for value in node.attributes}
+                for node in graph.nodes for value in node.attributes}
         averages = {name.removesuffix(AVERAGE): keys.pop(name)
                     for name in list(keys) if name.endswith(AVERAGE)}
         if averages:
@@ -74,12 +75,6 @@ def open_reader(prefix: str) -> Iterator[Any]:
     except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: cut short.
         raise UserError(f"the checkpoint {prefix} can't be read: "
                         f"{tensorflow_reason(error)}") from error
-
-
-def object_graph(reader: Any) -> Any:
-    """Returns the nodes of the object graph of a TensorFlow 2 checkpoint."""
-    return trackable_object_graph_pb2.TrackableObjectGraph.FromString(
-        reader.get_tensor(GRAPH)).nodes
 
 
 def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: str) -> None:

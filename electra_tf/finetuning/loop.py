@@ -88,7 +88,7 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
                     {"task": results.task, "initial": results.initial}, plan.name) as track:
                 model = trial_run.build_model(plan.seed, initial)
                 trial = train_trial(trial_run, model, data, results.metrics, plan, track)
-                results = results.with_trial(trial)
+                results = dataclasses.replace(results, trials=(*results.trials, trial))
                 if results.best is trial:
                     step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64,
                                        name="step")

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -142,15 +141,6 @@ class Results:
         for trial in self.scored_trials:
             groups.setdefault(json.dumps(dict(trial.changes)), []).append(trial)
         return list(groups.values())
-
-    def best_combination(self) -> list[Trial]:
-        """Returns the scored trials of the combination with the best mean of the main score."""
-        return max(self.combinations(),
-                   key=lambda trials: statistics.fmean(map(self._score, trials)))
-
-    def with_trial(self, trial: Trial) -> "Results":
-        """Returns the results with another trial."""
-        return dataclasses.replace(self, trials=(*self.trials, trial))
 
     def save(self, model_dir: Path) -> None:
         """Writes results.json, with a readable summary."""

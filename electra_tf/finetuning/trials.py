@@ -14,7 +14,7 @@ from electra_tf.core.errors import UserError
 from electra_tf.core.settings import require
 from electra_tf.data.buckets import Row
 from electra_tf.finetuning import distillation
-from electra_tf.finetuning.results import ALL_FOLDS, Results, shown_changes
+from electra_tf.finetuning.results import ALL_FOLDS, Results, main_score, shown_changes
 from electra_tf.finetuning.run import FinetuningRun
 from electra_tf.tasks import files
 from electra_tf.tasks.kinds.base import Split
@@ -63,7 +63,8 @@ def next_plan(run: FinetuningRun, results: Results) -> TrialPlan | None:
     plan = plans[number] if number < len(plans) else None
     if plan is None or plan.fold != ALL_FOLDS:
         return plan
-    best = results.best_combination()
+    best = max(results.combinations(), key=lambda trials: statistics.fmean(
+        main_score(trial.scores, results.metrics[0]) for trial in trials))
     return dataclasses.replace(
         plan, changes=best[0].changes,
         max_epochs=round(statistics.median(trial.kept_epoch for trial in best)))

@@ -64,14 +64,26 @@ class ReplacedTokenHead(tf_keras.layers.Layer):
         return tf.cast(tf.squeeze(logits, axis=-1), tf.float32)
 
 
-class Generator(tf_keras.layers.Layer):
+class _Network(tf_keras.layers.Layer):
+    """An encoder below the head of a subclass."""
+
+    def __init__(self, part: str, encoder: Encoder, options: LayerOptions):
+        super().__init__(name=f"{part}_network", dtype=options.policy)
+        self.part, self.encoder = part, encoder
+
+    def encode(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
+               rng: Rng | None = None) -> tf.Tensor:
+        """Returns the encoder's vectors [B, L, H] of the compute type; arguments as for `call`."""
+        scope = None if rng is None else rng.within(self.part)
+        return self.encoder(ids, segment_ids, padding_mask, scope)
+
+
+class Generator(_Network):
     """A masked language model: an encoder and a head that scores the vocabulary."""
 
     def __init__(self, encoder: Encoder, options: LayerOptions, part: str = GENERATOR):
         """Creates the head, whose weights are named "<part>_predictions/..."."""
-        super().__init__(name=f"{part}_network", dtype=options.policy)
-        self.part = part
-        self.encoder = encoder
+        super().__init__(part, encoder, options)
         self.head = MaskedLanguageModelHead(
             f"{part}_predictions", encoder.config, options, encoder.embeddings.words)
 
@@ -85,31 +97,18 @@ class Generator(tf_keras.layers.Layer):
         hidden = self.encode(ids, segment_ids, padding_mask, rng)
         return self.head(gather_vectors(hidden, positions))
 
-    def encode(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
-               rng: Rng | None = None) -> tf.Tensor:
-        """Returns the encoder's vectors [B, L, H] of the compute type; arguments as for `call`."""
-        scope = None if rng is None else rng.within(self.part)
-        return self.encoder(ids, segment_ids, padding_mask, scope)
 
-
-class Discriminator(tf_keras.layers.Layer):
+class Discriminator(_Network):
     """A network that detects replaced tokens: an encoder and a head that scores every position."""
 
     def __init__(self, encoder: Encoder, options: LayerOptions):
-        super().__init__(name="discriminator_network", dtype=options.policy)
-        self.encoder = encoder
+        super().__init__("discriminator", encoder, options)
         self.head = ReplacedTokenHead("discriminator_predictions", encoder.config, options)
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
              rng: Rng | None = None) -> tf.Tensor:
-        """Returns logits float32 [B, L]; arguments as for `Generator.encode`."""
+        """Returns logits float32 [B, L]; arguments as for `Generator.call`."""
         return self.head(self.encode(ids, segment_ids, padding_mask, rng))
-
-    def encode(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
-               rng: Rng | None = None) -> tf.Tensor:
-        """Returns the encoder's vectors [B, L, H]; arguments as for `Generator.encode`."""
-        scope = None if rng is None else rng.within("discriminator")
-        return self.encoder(ids, segment_ids, padding_mask, scope)
 
 
 class PretrainingModel(tf_keras.Model, abc.ABC):

@@ -69,10 +69,19 @@ def _initialize_heads(encoder: Encoder, config: InitializationConfig) -> None:
     gain = config.attention_gain * np.sqrt(head_size / 2 / len(used)) / size
     for index, layer in enumerate(encoder.encoder_layers[:config.layers]):
         heads = shape.num_heads - (num_matching if index == 0 else 0)
-        _attend_to_offsets(layer, gain * read, waves[used], heads, head_size)
-    if num_matching:
-        _duplicate_tokens(encoder, num_matching, waves, size, norm,
-                          config.attention_gain**2 * head_size / 2)
+        weights = query, key = _QueriesOrKeys.of(layer)
+        # Keys read sines and cosines of w p, queries those of w (p + offset), by a rotation.
+        width = read.shape[1]
+        for head, offset in zip(range(heads), OFFSETS, strict=False):
+            first = head * head_size
+            sine, cosine = (np.diag(wave(waves[used] * offset)) for wave in (np.sin, np.cos))
+            rotation = np.block([[cosine, -sine], [sine, cosine]])
+            query.kernel[:, first:first + width] += gain * read @ rotation
+            key.kernel[:, first:first + width] += gain * read
+        if index == 0 and num_matching:
+            _duplicate_tokens(encoder, query, key, num_matching, waves, size, norm,
+                              config.attention_gain**2 * head_size / 2)
+        _assign(layer, weights, None)
 
 
 def _initialize_rotary_heads(encoder: Encoder, config: InitializationConfig, cls_id: int) -> None:
@@ -230,25 +239,9 @@ def _readers(projection: Dense | None, columns: np.ndarray, size: int) -> np.nda
     return directions.T
 
 
-def _attend_to_offsets(layer: EncoderLayer, read: np.ndarray, waves: np.ndarray, heads: int,
-                       head_size: int) -> None:
-    """Adds values to a layer's queries and keys so that the first heads attend to `OFFSETS`."""
-    query, key = layer.attention.query.kernel, layer.attention.key.kernel
-    queries, keys = query.numpy(), key.numpy()
-    size = read.shape[1]
-    for head, offset in zip(range(heads), OFFSETS, strict=False):
-        first = head * head_size
-        # Maps sines and cosines of w p to those of w (p + offset).
-        sine, cosine = np.diag(np.sin(waves * offset)), np.diag(np.cos(waves * offset))
-        rotation = np.block([[cosine, -sine], [sine, cosine]])
-        queries[:, first:first + size] += read @ rotation
-        keys[:, first:first + size] += read
-    query.assign(queries)
-    key.assign(keys)
-
-
-def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: float, norm: float,
-                      product: float) -> None:
+def _duplicate_tokens(
+        encoder: Encoder, query: _QueriesOrKeys, key: _QueriesOrKeys, heads: int,
+        waves: np.ndarray, size: float, norm: float, product: float) -> None:
     """Initializes the last heads of the first layer as duplicate-token heads.
 
     After the layer norm, which multiplies the tables by `norm`, waves have amplitude `size`.
@@ -271,24 +264,17 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
 
     # A query's waves are minus its key's: at the token itself they take off a part of the match.
     position_scale = np.sqrt(_AT_ITSELF * product / len(fast)) / size
-    attention = encoder.encoder_layers[0].attention
-    query, key, bias = (weight.numpy() for weight in (
-        attention.query.kernel, attention.key.kernel, attention.query.bias))
-
     for index in range(heads):
         directions, square = _word_directions(norm * words, segments, index, count)
         first = (shape.num_heads - heads + index) * head_size
         middle = first + len(directions)
         end = middle + len(columns)
-        for kernel, sign in ((query, -1.0), (key, 1.0)):
+        for kernel, sign in ((query.kernel, -1.0), (key.kernel, 1.0)):
             kernel[:, first:middle] += (
                 np.sqrt(product / square) * reader[:, wave_dims:] @ directions.T)
             kernel[:, middle:end] += sign * position_scale * reader[:, columns]
         # The key of position 0 holds no sines and all cosines.
-        bias[middle + len(fast):end] += _AT_CLS / _AT_ITSELF * position_scale * size
-    for weight, value in ((attention.query.kernel, query), (attention.key.kernel, key),
-                          (attention.query.bias, bias)):
-        weight.assign(value)
+        query.bias[middle + len(fast):end] += _AT_CLS / _AT_ITSELF * position_scale * size
 
 
 def _embedding_reader(encoder: Encoder) -> np.ndarray:
