@@ -28,9 +28,8 @@ from electra_tf.text.rows import RowEncoder, Tokens
 from electra_tf.text.vocabulary import Vocabulary
 
 HUGGING_FACE_NAMES = {
-    "input_ids": "ids", "token_type_ids": "segment_ids", "attention_mask": "padding_mask",
-    "valid": "padding_mask"}
-"""Other names of the parts of `Tokens`: those of Hugging Face, and one of earlier versions."""
+    "input_ids": "ids", "token_type_ids": "segment_ids", "attention_mask": "padding_mask"}
+"""Hugging Face's names of the parts of `Tokens`."""
 
 
 class EncoderOutputs(NamedTuple):

@@ -22,8 +22,6 @@ ALL_FOLDS = 0
 Scores = Mapping[str, Mapping[str, float | None]]
 """Split -> metric -> value; None for a value that is not finite."""
 _FIX = "remove it, and the trials run again."
-_OMITTED = [("changes", {}), ("fold", None), ("stopped_early", False)]
-"""Fields of a trial that the file omits at these values."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -144,11 +142,9 @@ class Results:
 
     def save(self, model_dir: Path) -> None:
         """Writes results.json, with a readable summary."""
-        trials = [{name: value for name, value in dataclasses.asdict(trial).items()
-                   if (name, value) not in _OMITTED} for trial in self.trials]
         searched = {} if self.threshold is None else {THRESHOLD: self.threshold}
         write_json(model_dir / RESULTS_FILE, dataclasses.asdict(self) | searched | {
-            "trials": trials, "best_seed": self.best.seed, "checkpoint": self.best_number,
+            "best_seed": self.best.seed, "checkpoint": self.best_number,
             "summary": self.summary()})
 
     @classmethod

@@ -37,13 +37,12 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
     `tagged=False` reads tags only from a column that is selected and exists. `UserError` for no
     sentences, uneven columns, and columns without words or tags.
     """
-    # Rows of cells, and the names of columns, which a comment or a header gives.
+    # Rows of cells, and the names of columns in a header.
     lines = [(number, line.rstrip(" \t") if line.strip() else "")
              for number, line in read_lines(path)]
     rows, width, separator = _split(lines)
     left_out = {"comment lines": len(lines) - len(rows)}
-    names: Sequence[str] = next((match[1].split() for _, line in lines if (
-        match := re.match(r"# *global\.columns *=(.+)", line))), [])
+    names: Sequence[str] = ()
     first = next((cells for _, cells in rows if cells), [])
     if {words, *([tags] if tagged else [])} <= {*first} or (
             {cell.lower() for cell in first} & {*WORD_NAMES} and first[-1].lower() in TAG_NAMES):
