@@ -14,8 +14,9 @@ from typing import Annotated, Any
 from annotated_types import Ge
 
 from electra_tf.checkpoints import checkpoint_files
-from electra_tf.config.model import ModelConfig
+from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import flatten, override
+from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import atomic_file, storage, strict_json
 from electra_tf.core.atomic_file import make_directory, write_json
 from electra_tf.core.errors import UserError, one_line
@@ -91,14 +92,14 @@ def text_settings(model_dir: Path) -> TextSettings:
     return TextSettings(vocabulary=vocabulary, normalization=Normalization.from_dict(saved))
 
 
-def open_run_dir(model_dir: Path, identity: RunConfig, *, defaults: Any = None,
-                 replaced: Collection[str] = (), ignored: Collection[str] = ()) -> list[str]:
+def open_run_dir(model_dir: Path, identity: RunConfig, *, replaced: Collection[str] = (),
+                 ignored: Collection[str] = ()) -> list[str]:
     """Writes settings.json for the run of an `identity`, or refuses the directory of another run.
 
     A directory without a checkpoint or results is free. A finished run can be extended: `identity`
-    then has its number of steps last in `FINISHED`. `defaults` are those of `read_identity`.
-    Settings in `replaced` get the new values. Those in `ignored`, which have no effect once a
-    checkpoint exists, keep the saved ones. Returns the differences in `ignored`, as text.
+    then has its number of steps last in `FINISHED`. Settings in `replaced` get the new values.
+    Those in `ignored`, which have no effect once a checkpoint exists, keep the saved ones. Returns
+    the differences in `ignored`, as text.
     """
     if set(str(model_dir)) & set("[]*?\\"):
         raise UserError(f"--model_dir={model_dir} contains one of []*?\\, which TensorFlow reads "
@@ -113,7 +114,7 @@ def open_run_dir(model_dir: Path, identity: RunConfig, *, defaults: Any = None,
 
     # A run that continues. Its number of steps may grow by an extension, and its initial networks
     # need not be named again.
-    saved = read_identity(model_dir, defaults)
+    saved = read_identity(model_dir)
     new_values = {name: identity[name] for name in replaced}
     if identity.get(FINISHED, [])[len(saved.get(FINISHED, [])):] == [saved.get(STEPS)]:
         new_values |= {name: identity[name] for name in (STEPS, FINISHED)}
@@ -173,17 +174,8 @@ def checkpoint_of_results(model_dir: Path) -> int | None:
         "restore it from a copy, or begin again with --restart.")).checkpoint
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _ModelSection:
-    model: ModelConfig = ModelConfig()
-
-
-def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
-    """Returns what `open_run_dir` wrote; `UserError` if there is no run, or its settings are
-    damaged.
-
-    The settings are checked against `defaults`, a configuration; None checks the model's alone.
-    """
+def read_identity(model_dir: Path) -> dict[str, Any]:
+    """Returns what `open_run_dir` wrote; `UserError` without a run or for damaged settings."""
     # The file's values and the facts that are parsed; advice where there is no file.
     path, fix = model_dir / SETTINGS_FILE, "restore it or start a new --model_dir."
     is_hugging_face = (model_dir / "config.json").exists() or str(model_dir).startswith("hf://")
@@ -197,11 +189,10 @@ def read_identity(model_dir: Path, defaults: Any = None) -> dict[str, Any]:
 
     # Every setting has a value that the configuration accepts, of its own type.
     settings = settings_of(saved)
-    if defaults is None:
-        settings = {name: value for name, value in settings.items() if name.startswith("model.")}
+    defaults = FinetuningConfig() if task_facts(saved) else PretrainingConfig()
     sections = {"model", *(name.partition(".")[0] for name in settings)}
     try:
-        config = override(defaults or _ModelSection(), settings)
+        config = override(defaults, settings)
         values = {name: value for name, value in flatten(config).items()
                   if name.partition(".")[0] in sections and name != "training.num_trials"}
         for name, value in values.items():

@@ -189,11 +189,11 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
     if fixed:
         raise UserError(f"{fixed[0]} is fixed in a trained model; leave it out. Only settings of "
                         "the hardware can be given.")
-    if (facts := run_directory.task_facts(run_directory.read_identity(model_dir))) is None:
+    saved = run_directory.read_identity(model_dir)
+    if (facts := run_directory.task_facts(saved)) is None:
         raise UserError(f"{model_dir} holds no fine-tuned model. Name the --model_dir of a "
                         "fine-tuned run.")
     spec = TaskSpec.from_dict(facts, model_dir)
-    saved = run_directory.read_identity(model_dir, FinetuningConfig())
     config = override(FinetuningConfig(), {
         **run_directory.settings_of(saved), "training.precision": Precision.FLOAT32.value,
         **changes})

@@ -30,8 +30,6 @@ def read(model_dir: Path) -> Checkpoint:
     """Returns the newest checkpoint of a run; `UserError` if there is none, or a damaged one."""
     saved = run_directory.read_identity(model_dir)
     task = run_directory.task_facts(saved)
-    if task is None:
-        saved = run_directory.read_identity(model_dir, PretrainingConfig())
     model = override(PretrainingConfig(), {
         name: value for name, value in saved.items() if name.startswith("model.")}).model
 

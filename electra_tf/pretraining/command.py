@@ -99,11 +99,11 @@ def define() -> None:
 
 def all_settings(model_dir: storage.Path) -> dict[str, Any]:
     """Returns the settings of the run in a directory, with the steps of all its stages."""
-    saved = run_directory.settings_of(read_identity(model_dir, PretrainingConfig()))
+    saved = run_directory.settings_of(read_identity(model_dir))
     objective = overrides.override(PretrainingConfig(), saved).objective
     if objective.generator_steps(saved[STEPS]):
         directory = objective.generator_dir(model_dir)
-        saved[STEPS] += read_identity(directory, PretrainingConfig())[STEPS]
+        saved[STEPS] += read_identity(directory)[STEPS]
     return saved
 
 
@@ -176,7 +176,7 @@ def main() -> None:
 
     # Given settings must equal the run's, unless they leave the choice to it; of the others only
     # those of runtime count.
-    identity = read_identity(model_dir, PretrainingConfig())
+    identity = read_identity(model_dir)
     required = [*changes, *(["model"] if values.model_size else [])]
     given = {name: value for name, value in overrides.flatten(config).items()
              if (name in required or name.split(".")[0] in required) and name in identity

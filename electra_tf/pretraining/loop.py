@@ -88,7 +88,7 @@ def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     # Stage 1: a generator of the discriminator's size, unless it is trained already.
     directory = config.objective.generator_dir(model_dir)
     if not restart and run_directory.has_run(model_dir):  # More steps extend the second stage.
-        generator_steps = run_directory.read_identity(directory, PretrainingConfig())[STEPS]
+        generator_steps = run_directory.read_identity(directory)[STEPS]
     begun = (directory / METRICS_FILE).exists()
     if restart or not begun or read_checkpoint(directory)[1] < generator_steps:
         print(f"stage 1 of 2: the generator, {generator_steps:,} steps, in {directory}", flush=True)
@@ -206,7 +206,7 @@ def _directory_of_reports(run: Run) -> Iterator[tuple[Path, TextIO]]:
     with run_directory.only_process(run.model_dir):
         identity = run.identity
         changed = run_directory.open_run_dir(
-            run.model_dir, identity, defaults=PretrainingConfig(),
+            run.model_dir, identity,
             ignored=[name for name in identity if name.startswith("initialization.")])
         if changed:
             print("note     initial weights are set at the first step only, so this has no effect "

@@ -176,7 +176,7 @@ def _finished_at(model_dir: Path, num_steps: int, decay_fraction: float) -> tupl
     if not run_directory.has_run(model_dir):
         return [], 0
     # The saved steps and the ends of earlier extensions; fewer steps are refused elsewhere.
-    saved = run_directory.read_identity(model_dir, PretrainingConfig())
+    saved = run_directory.read_identity(model_dir)
     earlier, steps = list(saved.get(FINISHED, [])), saved.get(STEPS, num_steps)
     stable_until = saved.get(STABLE, 0)
     if num_steps <= steps:

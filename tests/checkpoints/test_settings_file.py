@@ -63,7 +63,7 @@ def test_a_damaged_objective_is_one_line(tmp_path, changes, words):
     saved = run_directory.identity(PretrainingConfig(), FACTS) | changes
     (tmp_path / "settings.json").write_text(json.dumps(saved))
     with refused(f"settings.json is damaged: .*{words}"):
-        run_directory.read_identity(tmp_path, PretrainingConfig())
+        run_directory.read_identity(tmp_path)
 
 
 def test_a_run_of_another_version_without_a_setting_is_refused_with_a_fix(tmp_path):
@@ -71,4 +71,4 @@ def test_a_run_of_another_version_without_a_setting_is_refused_with_a_fix(tmp_pa
     del saved["training.seed"]
     (tmp_path / "settings.json").write_text(json.dumps(saved))
     with refused(r"settings.json lacks training.seed: .*another version.*new --model_dir"):
-        run_directory.read_identity(tmp_path, PretrainingConfig())
+        run_directory.read_identity(tmp_path)

@@ -6,7 +6,6 @@ import pytest
 
 from electra_tf.apps.planning import plan
 from electra_tf.checkpoints import run_directory
-from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import storage
 from electra_tf.pretraining import budget, command, loop
 from electra_tf.pretraining.budget import Speed
@@ -46,7 +45,7 @@ def test_a_budget_decides_the_steps_once(records, tmp_path, monkeypatch, capsys)
     pretrain(records, tmp_path / "run", "--budget=1m")
     steps = int(re.search(r"budget +(\d+) steps", capsys.readouterr().out)[1])
     assert 2 <= steps <= 5
-    identity = run_directory.read_identity(storage.path(tmp_path / "run"), PretrainingConfig())
+    identity = run_directory.read_identity(storage.path(tmp_path / "run"))
     assert identity[run_directory.STEPS] == steps
     monkeypatch.setattr(budget, "measure", None)  # Not measured again.
     pretrain(records, tmp_path / "run", "--budget=2h")

@@ -16,7 +16,6 @@ from absl import flags
 
 from electra_tf.checkpoints.run_directory import METRICS_FILE, SETTINGS_FILE, read_identity
 from electra_tf.config.model import ModelConfig
-from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import command_line, storage
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
@@ -58,7 +57,7 @@ def compare(model_dir: Path, model: ModelConfig) -> str:
     scores = [record for record in read_metrics(metrics) if "unigram_auc" in record]
     if not scores:
         return ""
-    settings = read_identity(model_dir, PretrainingConfig())
+    settings = read_identity(model_dir)
     tokens = (scores[-1]["step"] * settings["training.train_batch_size"]
               * settings["data.max_seq_length"])
     return learning_curves.compare_with_measured(scores[-1]["unigram_auc"], tokens, model)
