@@ -43,7 +43,7 @@ STEPS = "training.num_train_steps"
 _WRITTEN = (CHECKPOINTS, METRICS_FILE, TRACKERS_FILE, "tensorboard", "loss_curves.png",
             EVALUATION_FILE, RESULTS_FILE, "predictions", "submission", "learning_curve.png",
             VOCABULARY_FILE, VOCABULARY_FILE + normalization.SUFFIX, SETTINGS_FILE)
-TASK = "task_"  # Prefix of a task's facts, which `tasks/task.py` defines.
+_TASK = "task_"  # Prefix of a task's facts, which `tasks/task.py` defines.
 _MAX_SETTING_BYTES = 4 * MIB  # Settings take 3 KB; the names of 30,000 labels fit.
 _Saved = dict[str, str | int | float | bool | list[str] | list[int] | None]
 
@@ -72,11 +72,6 @@ def identity(config: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
 def settings_of(saved: RunConfig) -> dict[str, Any]:
     """Returns the settings of an `identity`, without the other facts."""
     return {name: value for name, value in saved.items() if "." in name}
-
-
-def task_facts(saved: RunConfig) -> dict[str, Any] | None:
-    """Returns the facts of the task that a run was fine-tuned for; None after pre-training."""
-    return {name: value for name, value in saved.items() if name.startswith(TASK)} or None
 
 
 def text_settings(model_dir: Path) -> TextSettings:
@@ -189,7 +184,8 @@ def read_identity(model_dir: Path) -> dict[str, Any]:
 
     # Every setting has a value that the configuration accepts, of its own type.
     settings = settings_of(saved)
-    defaults = FinetuningConfig() if task_facts(saved) else PretrainingConfig()
+    is_finetuned = any(name.startswith(_TASK) for name in saved)
+    defaults = FinetuningConfig() if is_finetuned else PretrainingConfig()
     sections = {"model", *(name.partition(".")[0] for name in settings)}
     try:
         config = override(defaults, settings)

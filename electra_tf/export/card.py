@@ -15,7 +15,7 @@ from electra_tf.core.storage import Path
 from electra_tf.data.manifest import Manifest
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.tasks.registry import KINDS
-from electra_tf.tasks.task import Kind, TaskSpec
+from electra_tf.tasks.task import Kind
 
 _TEMPLATE = pathlib.Path(__file__).parent / "templates" / "card.md"
 _PIPELINES = {"ElectraForSequenceClassification": "text-classification",
@@ -44,7 +44,7 @@ def write(directory: pathlib.Path, checkpoint: Checkpoint, source: Path, *, titl
     """
     # What the run's directory says: task, curves, and what it was initialized from.
     saved = run_directory.read_identity(source) if (source / SETTINGS_FILE).exists() else {}
-    task = TaskSpec.from_dict(checkpoint.task, source) if checkpoint.task else None
+    task = checkpoint.task
     architecture = (KINDS[task.kind].hugging_face.architecture if task else
                     "ElectraForPreTraining" if checkpoint.has_discriminator else "ElectraModel")
     curves = next((name for name in _CURVES if saved and (source / name).exists()), "")

@@ -26,7 +26,6 @@ from electra_tf.modeling.layers import LayerOptions
 from electra_tf.modeling.pooling import pool
 from electra_tf.tasks.kinds.base import ServedNetwork
 from electra_tf.tasks.registry import KINDS, recipe
-from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import words
 from electra_tf.text.rows import RowEncoder, Tokens
 
@@ -193,7 +192,7 @@ def build(checkpoint: Checkpoint, threshold: float | None = None) -> Servable:
     """
     # A fine-tuned model, with its task's head.
     if checkpoint.task is not None:
-        spec = TaskSpec.from_dict(checkpoint.task, checkpoint.source)
+        spec = checkpoint.task
         task_config = override(recipe(spec.name, checkpoint.config), checkpoint.task_settings).task
         model = KINDS[spec.kind].objective(spec, task_config).build_model(
             checkpoint.config, seed=0, policy="float32")

@@ -57,7 +57,7 @@ def with_teacher(run: FinetuningRun, path: Path | None) -> FinetuningRun:
     if teacher.task is None:
         raise UserError(f"--teacher={path} is not fine-tuned. Fine-tune it with --init_checkpoint="
                         f"{path} and a --model_dir, which is then the teacher.")
-    spec = TaskSpec.from_dict(teacher.task, path)
+    spec = teacher.task
     if run.spec.kind != spec.kind or spec.kind not in (Kind.CLASSIFICATION, Kind.MULTILABEL):
         raise UserError("task and teacher must both be classification or both multilabel. "
                         f"Received: {run.spec.kind}, --teacher={path} ({spec.kind})")
@@ -89,7 +89,7 @@ def teacher_identity(teacher: Checkpoint) -> Mapping[str, str]:
     settings = {name: value for name, value in teacher.task_settings.items()
                 if name != "training.precision"}  # A teacher computes in its student's.
     digest = hashlib.sha256(repr((
-        teacher.task, settings, teacher.config, teacher.text.to_dict())).encode())
+        teacher.task.to_dict(), settings, teacher.config, teacher.text.to_dict())).encode())
     for name, weight in sorted(teacher.weights.items()):
         digest.update(name.encode() + weight.tobytes())
     return {"teacher": teacher.source, "teacher_digest": digest.hexdigest()}
@@ -100,7 +100,7 @@ def add_targets(run: FinetuningRun, examples: Sequence[Example], rows: Sequence[
     """Returns the rows of examples with the outputs of the run's teacher; prints its scores."""
     # The teacher, which reads the student's examples with its own vocabulary and settings.
     teacher = run.teacher
-    spec = TaskSpec.from_dict(teacher.task, teacher.source)
+    spec = teacher.task
     config = dataclasses.replace(override(recipe(spec.name, teacher.config), {
         **teacher.task_settings, "training.precision": Precision.FLOAT32.value,
     }), runtime=run.config.runtime)

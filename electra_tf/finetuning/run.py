@@ -146,9 +146,8 @@ class FinetuningRun:
         """Returns True if initial weights have this head, of a task with the same labels."""
         if initial.task is None:
             return False
-        task = TaskSpec.from_dict(initial.task, initial.source)
         head = self.objective.build_head(self.config.model, seed=0)
-        return all(getattr(task, name) == getattr(self.spec, name)
+        return all(getattr(initial.task, name) == getattr(self.spec, name)
                    for name in ("kind", "label_words", "scale", "offset")) and {
             variable.name.split(":")[0]: tuple(variable.shape) for variable in head.variables} == {
                 name: value.shape for name, value in initial.weights.items()
@@ -190,10 +189,9 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
         raise UserError(f"{fixed[0]} is fixed in a trained model; leave it out. Only settings of "
                         "the hardware can be given.")
     saved = run_directory.read_identity(model_dir)
-    if (facts := run_directory.task_facts(saved)) is None:
+    if (spec := TaskSpec.from_dict(saved, model_dir)) is None:
         raise UserError(f"{model_dir} holds no fine-tuned model. Name the --model_dir of a "
                         "fine-tuned run.")
-    spec = TaskSpec.from_dict(facts, model_dir)
     config = override(FinetuningConfig(), {
         **run_directory.settings_of(saved), "training.precision": Precision.FLOAT32.value,
         **changes})

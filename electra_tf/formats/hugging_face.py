@@ -126,15 +126,13 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
     elif with_task and architecture in hugging_face_heads.ARCHITECTURES | _BERT_HEADS.keys():
         if pooling is not Checkpoint.pooling:  # modules.json beside a head: a CrossEncoder.
             text_columns = text_columns or hugging_face_heads.PAIR
-        spec, settings, head = hugging_face_heads.from_hugging_face(
+        task, settings, head = hugging_face_heads.from_hugging_face(
             _BERT_HEADS.get(architecture, architecture), config, others, str(directory),
             text_columns)
         weights |= head
         settings["task.max_seq_length"] = read_max_length(directory, positions)
-        task = spec.to_dict()
     elif with_task and config.electra_tf is not None and pooling.normalize:
-        spec, settings = hugging_face_heads.embedding_task(config, pooling)
-        task = spec.to_dict()
+        task, settings = hugging_face_heads.embedding_task(config, pooling)
     elif architecture == ARCHITECTURES[GENERATOR]:
         raise UserError(f"{directory / CONFIG_FILE}: the architecture is {architecture}; "
                         f"{ARCHITECTURES[DISCRIMINATOR]} is expected. For both networks, name "

@@ -113,7 +113,7 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
 
     Raises `UserError` for more or fewer layers than those of Hugging Face's head.
     """
-    spec, source = TaskSpec.from_dict(checkpoint.task, checkpoint.source), checkpoint.source
+    spec, source = checkpoint.task, checkpoint.source
     modern = checkpoint.config.is_modern
     form, inputs = _form(KINDS[spec.kind], modern), checkpoint.config.hidden_size
     head = {name: value for name, value in checkpoint.weights.items() if name.startswith(HEAD)}
@@ -203,8 +203,8 @@ def _entry(spec: TaskSpec, settings: dict[str, Any]) -> dict[str, Any]:
 
 def task_config(checkpoint: Checkpoint) -> TaskConfig:
     """Returns all settings of the task of a fine-tuned model."""
-    name = TaskSpec.from_dict(checkpoint.task, checkpoint.source).name
-    return override(recipe(name, checkpoint.config), checkpoint.task_settings).task
+    config = recipe(checkpoint.task.name, checkpoint.config)
+    return override(config, checkpoint.task_settings).task
 
 
 def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_Layer, _Layer]:

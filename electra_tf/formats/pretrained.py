@@ -22,6 +22,7 @@ from electra_tf.core import hub, storage
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
 from electra_tf.modeling.parameter_shapes import RESTORER
+from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.normalization import Normalization, TextSettings
 
 BERT_SIZES = {
@@ -75,8 +76,8 @@ class Checkpoint:
     """All weights by our names; those of a task's head are named "head/..."."""
     objective: str = "electra"
     """Name of the objective of pre-training; converted checkpoints are ELECTRA's."""
-    task: Mapping[str, Any] | None = None
-    """Facts of the task of fine-tuning, as in settings.json; None after pre-training."""
+    task: TaskSpec | None = None
+    """The task of fine-tuning; None after pre-training."""
     task_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Settings of fine-tuning by name: a run's section `task`, or those that build the head."""
     pooling: Pooling = Pooling()

@@ -29,11 +29,12 @@ from electra_tf.tasks.task import Kind, TaskSpec
 def read(model_dir: Path) -> Checkpoint:
     """Returns the newest checkpoint of a run; `UserError` if there is none, or a damaged one."""
     saved = run_directory.read_identity(model_dir)
-    task = run_directory.task_facts(saved)
     model = override(PretrainingConfig(), {
         name: value for name, value in saved.items() if name.startswith("model.")}).model
 
-    # Settings that the head and predictions need; a searched threshold is in the results.
+    # The task, the weights, and settings of the head and predictions; a threshold that was searched
+    # is in the results.
+    task = TaskSpec.from_dict(saved, model_dir)
     weights, step = read_checkpoint(model_dir)
     if GENERATOR_BIAS in weights and not any(name.startswith("generator/") for name in weights):
         # Masked language modelling trains one encoder, whatever the settings of a generator are.
@@ -47,7 +48,7 @@ def read(model_dir: Path) -> Checkpoint:
 
     # The vectors of a model of sentence embeddings.
     pooling = Checkpoint.pooling
-    if task and task.get(f"{run_directory.TASK}kind") == Kind.SENTENCE_EMBEDDINGS:
+    if task and task.kind is Kind.SENTENCE_EMBEDDINGS:
         pooling = Pooling(modes=(settings["task.pooling"],), normalize=True,
                           max_length=settings["task.max_seq_length"])
     return Checkpoint(
@@ -86,12 +87,11 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
         identity = facts | {name: value for name, value in flatten(config).items()
                             if name.startswith(("model.", "objective."))}
     else:
-        task = TaskSpec.from_dict(checkpoint.task, checkpoint.source)
         # The recipe has dropout rates of its own.
-        config = override(recipe(task.name, checkpoint.config), {
+        config = override(recipe(checkpoint.task.name, checkpoint.config), {
             f"model.{name}": getattr(checkpoint.config, name) for name in BERT_TRAINING_SETTINGS
         } | checkpoint.task_settings)
-        identity = run_directory.identity(config, facts | task.to_dict())
+        identity = run_directory.identity(config, facts | checkpoint.task.to_dict())
     run_directory.open_run_dir(directory, identity)
     checkpoint.text.save(directory / run_directory.VOCABULARY_FILE)
     # Weights by our names, and step 0.

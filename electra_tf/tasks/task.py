@@ -130,12 +130,17 @@ class TaskSpec:
                 for name, value in vars(self).items()}
 
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any], source: object) -> "TaskSpec":
-        """Returns the specification of a `to_dict`; `UserError` if that of a run is damaged."""
+    def from_dict(cls, saved: Mapping[str, Any], source: object) -> "TaskSpec | None":
+        """Returns the specification whose `to_dict` is among a run's facts, or None without one.
+
+        Raises `UserError` if it is damaged.
+        """
         fields = {_SAVED_NAMES.get(field.name, field.name): field.name
                   for field in dataclasses.fields(cls)}
         facts = {name.removeprefix(_PREFIX): value for name, value in saved.items()
                  if name.startswith(_PREFIX)}
+        if not facts:
+            return None
         missing = fields.keys() - facts.keys()
         values = {fields.get(name, name): value for name, value in facts.items()}
         try:

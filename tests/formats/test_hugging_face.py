@@ -14,7 +14,7 @@ from electra_tf.export import servable
 from electra_tf.formats import hugging_face_heads, pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.tasks import glue
-from electra_tf.tasks.task import Kind, TaskSpec
+from electra_tf.tasks.task import Kind
 from tests.support import tiny_networks
 from tests.support.hugging_face_files import change_json, change_weights
 from tests.support.refusals import refused
@@ -60,8 +60,8 @@ def test_a_fine_tuned_model_has_the_names_of_transformers_and_keeps_its_settings
     model = finetuned(checkpoint, kind, labels, head, settings={
         **settings, "task.max_seq_length": 12, "task.dropout": 0.3,
         "training.precision": "float32"})
-    model = dataclasses.replace(model, task={
-        **model.task, "task_key": "id", "task_metrics": ["accuracy", "other"]})
+    model = dataclasses.replace(model, task=dataclasses.replace(
+        model.task, key_column="id", metrics=("accuracy", "other")))
     source = model
     for number, form in enumerate((Format.RUN, Format.HUGGING_FACE, Format.RUN)):
         pretrained.write(source, tmp_path / str(number), form)
@@ -90,7 +90,7 @@ def test_a_head_without_a_hidden_layer_computes_the_same_through_gelu(
     hidden *= 0.5 * (1.0 + special.erf(hidden / np.sqrt(2.0)))
     logits = hidden @ head["classifier.out_proj.weight"].T + head["classifier.out_proj.bias"]
     expected = vectors @ model.weights["head/dense/kernel"] + model.weights["head/dense/bias"]
-    expected = expected * model.task["task_scale"] + model.task["task_offset"]
+    expected = expected * model.task.scale + model.task.offset
     np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-5)
 
 
@@ -105,13 +105,13 @@ def test_heads_that_transformers_does_not_have_are_refused(checkpoint, tmp_path)
 
 
 def test_classes_are_written_as_words_and_read_as_the_tasks_labels(checkpoint, tmp_path):
-    model, path = written(checkpoint, tmp_path, *CLASSES, task=glue.TASKS["cola"].spec.to_dict())
+    model, path = written(checkpoint, tmp_path, *CLASSES, task=glue.TASKS["cola"].spec)
     config = json.loads((path / "config.json").read_text())
     assert config["id2label"] == {"0": "unacceptable", "1": "acceptable"}
     assert config["label2id"] == {"unacceptable": 0, "acceptable": 1}
     assert pretrained.read(path).task == model.task
     change_json(path / "config.json", finetuning_task=None)
-    spec = TaskSpec.from_dict(pretrained.read(path).task, "out")
+    spec = pretrained.read(path).task
     assert (spec.name, spec.labels) == ("classification", ("unacceptable", "acceptable"))
 
 
@@ -142,11 +142,11 @@ def test_config_json_says_that_a_model_reads_pairs(checkpoint, tmp_path, capsys,
     change_json(path / "config.json", **{
         "electra_tf": None, "finetuning_task": None, "id2label": {"0": "no"},
         "label2id": None} | entries)
-    assert pretrained.read(path).task["task_texts"] == columns
+    assert list(pretrained.read(path).task.text_columns) == columns
     assert ("--text_columns=text,text_pair" in capsys.readouterr().err) == (columns == ["text"])
     (path / "modules.json").write_text(
         '[{"path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]')
-    assert len(pretrained.read(path).task["task_texts"]) == 2  # A CrossEncoder.
+    assert len(pretrained.read(path).task.text_columns) == 2  # A CrossEncoder.
 
 
 def test_columns_of_pairs_are_kept_by_every_conversion(checkpoint, tmp_path, capsys):
@@ -238,8 +238,8 @@ def test_id2label_alone_gives_the_labels_and_encoders_need_none(
         return
     capsys.readouterr()
     task = pretrained.read(path).task
-    assert task["task_labels"] == labels
-    assert (task["task_kind"] == Kind.MULTILABEL) == ("problem_type" in entries)
+    assert list(task.labels) == labels
+    assert (task.kind is Kind.MULTILABEL) == ("problem_type" in entries)
     is_stale = entries.get("label2id") and [*map(str, entries["label2id"])] != labels
     assert ("label2id" in capsys.readouterr().err) == bool(is_stale)
 

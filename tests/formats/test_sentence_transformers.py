@@ -151,5 +151,5 @@ def test_trained_embeddings_are_written_as_it_reads_them(tmp_path, mode):
     content = json.loads((directory / "1_Pooling" / "config.json").read_text())
     assert [name for name, value in content.items() if value is True] == [f"pooling_mode_{switch}"]
     read_again = pretrained.read(directory)
-    assert (read_again.task["task_kind"], read_again.task_settings) == (
+    assert (read_again.task.kind, read_again.task_settings) == (
         Kind.SENTENCE_EMBEDDINGS, settings)

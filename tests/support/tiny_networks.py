@@ -49,7 +49,7 @@ def finetuned(checkpoint: Checkpoint, kind: Kind, labels: tuple[str, ...], head:
             weights[f"head/{name}/{leaf}"] = seeded.weight(f"head/{name}/{leaf}", shape)
     task = TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=("accuracy",), scale=scale,
                     offset=offset)
-    return dataclasses.replace(checkpoint, weights=weights, task=task.to_dict(),
+    return dataclasses.replace(checkpoint, weights=weights, task=task,
                                task_settings=settings or {})
 
 
