@@ -35,8 +35,7 @@ from electra_tf.tasks.task import Example, Kind
 from electra_tf.training.devices import POLICIES, device_type
 from electra_tf.training.strategies import NO_REWRITING
 
-PROGRESS_SECONDS = 10.0
-"""Value of `--input` and `--output` for standard input and output."""
+PROGRESS_SECONDS = 10.0  # Between lines of progress.
 PART = 20_000
 """Examples whose predictions are computed and written together."""
 BatchOutput = Mapping[str, tf.Tensor]
