@@ -21,9 +21,10 @@ from electra_tf.data.buckets import COMPILED_TOKENS, Row, RowBatch, bucket_lengt
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.reporting import trackers
-from electra_tf.tasks.class_weights import BALANCED, balanced_weights
+from electra_tf.tasks import files
 from electra_tf.tasks.kinds.base import HEAD_NAME, Split, TaskKind, TaskObjective
 from electra_tf.tasks.kinds.windows import limit_windows
+from electra_tf.tasks.labels import BALANCED, balanced_weights
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Example, TaskSpec
 from electra_tf.text.normalization import TextSettings
@@ -121,8 +122,9 @@ class FinetuningRun:
         """Returns the run with the class weights of these training examples."""
         if self.config.task.class_weights != BALANCED:
             return self
+        labels = (label for example in examples for label in files.labels_of(example))
         return dataclasses.replace(self, objective=dataclasses.replace(
-            self.objective, class_weights=balanced_weights(self.spec.labels, examples)))
+            self.objective, class_weights=balanced_weights(self.spec.labels, labels)))
 
     def build_model(self, seed: int, initial: Checkpoint | None = None) -> TaskNetwork:
         """Creates encoder and head on the run's devices; `initial` has the encoder's weights.

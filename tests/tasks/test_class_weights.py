@@ -7,7 +7,8 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import RowBatch
-from electra_tf.tasks.class_weights import balanced_weights, given_weights
+from electra_tf.tasks import files
+from electra_tf.tasks.labels import balanced_weights, given_weights
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import TaggedExample, TaskSpec, TextExample
 from tests.support.refusals import refused
@@ -22,8 +23,9 @@ SST2 = TaskSpec(name="sst2", kind="classification", labels=("0", "1"), metrics=(
     [TaggedExample(key="1", words=tuple(tags), tags=tuple(tags)) for tags in ("cab", "bbbccbb")]])
 def test_balanced_weights_are_those_of_scikit_learn(examples):
     expected = compute_class_weight("balanced", classes=np.array(list("abc")), y=list("cabbbbccbb"))
-    np.testing.assert_allclose(balanced_weights("abc", examples), expected)
-    assert balanced_weights("abcd", examples)[3] == 1.0
+    labels = [label for example in examples for label in files.labels_of(example)]
+    np.testing.assert_allclose(balanced_weights("abc", labels), expected)
+    assert balanced_weights("abcd", labels)[3] == 1.0
 
 
 @pytest.mark.parametrize(("spec", "text", "weights"), [

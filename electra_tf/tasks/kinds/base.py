@@ -24,9 +24,8 @@ from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import ScoreHead, TaskNetwork
 from electra_tf.objectives.objective import LossOutput, count
 from electra_tf.tasks import files
-from electra_tf.tasks.class_weights import given_weights
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.labels import notes_on
+from electra_tf.tasks.labels import given_weights, notes_on
 from electra_tf.tasks.task import LABEL_KINDS, Example, Kind, Task, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder, Tokens, cut_notes
 
