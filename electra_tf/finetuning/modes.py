@@ -110,7 +110,7 @@ def evaluate(changes: Changes) -> None:
     task = registry.load_dev(run.spec, **_data(run.spec.name))
     for note in task.notes:
         print(f"note     {note}", flush=True)
-    predictor, path, scores = TaskPredictor(run), run.model_dir / "eval_results.json", {}
+    predictor, path, scores = TaskPredictor(run), run.model_dir / run_directory.EVALUATION_FILE, {}
     for name, examples in task.dev.items():
         split = run.encode(examples)
         records, scores[name] = predictor.scored(split)

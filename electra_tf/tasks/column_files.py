@@ -21,8 +21,6 @@ WORD_NAMES = ("text", "words", "word", "tokens", "token", "form")
 TAG_NAMES = (*LABEL_NAMES, "pos", "upos")
 """Usual names of the columns of words and of tags in a header."""
 CONLLU = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
-MAX_TAGS = 50
-"""A column with more different values than this, and than there are words, isn't one of tags."""
 _Row = tuple[int, list[str]]
 """Line number and cells, which are empty between sentences and documents."""
 
@@ -196,8 +194,7 @@ def _require_words(path: Path, sentences: Sequence[Sequence[_Row]], word: int,
         wrong, problem, better = 0, "numbers the words", (1, tags)
     elif word == 0 and width > 2 and len(sentences) == 1 and _divided(sentences[0], [0])[1] == 0:
         wrong, problem, better = 0, "numbers the sentences", (1, width - 1)
-    elif tag is not None and ((has_spans[word] and not has_spans[tag])
-                              or len(columns[tag]) > max(MAX_TAGS, len(columns[word]))):
+    elif tag is not None and has_spans[word] and not has_spans[tag]:
         wrong, problem, better = word, "looks like tags", (tag, word)
     else:
         return

@@ -274,9 +274,6 @@ def in_iob2(source: object, examples: Sequence[TaggedExample], known: Collection
     letters = {letter for tag, (letter, _) in span_parts(known)[0].items() if tag in present}
     if not present or (present <= set(known) and not letters <= set("BIO")):
         return list(examples)
-    if any("(" in tag and "*" in tag for tag in present):
-        raise UserError(f"{source}: tags such as {max(present)!r} in the bracket notation of "
-                        "CoNLL-2005 and 2012; write them as B-, I- and O.")
 
     # The letter and type of every tag; without them the tags are scored per word.
     parts, form, odd = span_parts(present)
