@@ -48,19 +48,19 @@ class Electra:
     def __init__(self, checkpoint: Checkpoint):
         self.source, self.config = checkpoint.source, checkpoint.config
         # Memory holds the weights once, in variables.
-        self._networks = dataclasses.replace(checkpoint, weights=dict.fromkeys(
+        self._checkpoint = dataclasses.replace(checkpoint, weights=dict.fromkeys(
             checkpoint.weights, np.zeros(0)))
         self._vocabulary, self._pooling = checkpoint.text.vocabulary, checkpoint.pooling
         self._can_detect = checkpoint.has_discriminator and not has_energies(checkpoint)
         self._can_fill = checkpoint.has_generator
-        self._network = build_networks(checkpoint, tf_keras.mixed_precision.global_policy().name)
+        self._model = build_networks(checkpoint, tf_keras.mixed_precision.global_policy().name)
         positions, max_length = self.config.max_position_embeddings, self._pooling.max_length
         self._row_encoder = self._embedding_row_encoder = RowEncoder(checkpoint.text, positions)
         if max_length is not None:
             self._embedding_row_encoder = RowEncoder(checkpoint.text, min(positions, max_length))
         self.encoder = ElectraEncoder(
             checkpoint.config.discriminator, checkpoint.text.vocabulary.tokens,
-            vars(checkpoint.text.normalization), encoder=self._network.discriminator.encoder)
+            vars(checkpoint.text.normalization), encoder=self._model.discriminator.encoder)
 
     def embed(self, texts: Sequence[str], *, pooling: str | None = None,
               batch_size: int = 32) -> np.ndarray:
@@ -163,7 +163,7 @@ class Electra:
     def tokenizer(self) -> ElectraTokenizer:
         """The tokenizer, a tf_keras layer for your models and `tf.data`."""
         return ElectraTokenizer(
-            self._vocabulary.tokens, vars(self._networks.text.normalization),
+            self._vocabulary.tokens, vars(self._checkpoint.text.normalization),
             max_length=self.config.max_position_embeddings)
 
     def save(self, directory: str | os.PathLike[str]) -> None:
@@ -180,7 +180,7 @@ class Electra:
         It has the folder `discriminator`, and `generator` if there is one. An encoder alone is
         written without folders, with the files of sentence-transformers if vectors are normalized.
         """
-        is_encoder = not (self._networks.has_discriminator or self._networks.has_generator)
+        is_encoder = not (self._checkpoint.has_discriminator or self._checkpoint.has_generator)
         checkpoint = self._current(keeps_pooling=is_encoder and self._pooling.normalize)
         with saving.new_directory(directory) as unfinished:
             (hugging_face.write_encoder if is_encoder else hugging_face.write)(checkpoint,
@@ -192,9 +192,9 @@ class Electra:
             warnings.warn(f"the saved networks do not include the pooling of {self.source}: their "
                           "embed returns the mean over all tokens, without "
                           "normalization.", stacklevel=3)
-        weights = saving.values(self._network.variables)
-        return dataclasses.replace(self._networks, task=None, task_settings={}, weights={
-            name: weights[name] for name in self._networks.weights if name in weights})
+        weights = saving.values(self._model.variables)
+        return dataclasses.replace(self._checkpoint, task=None, task_settings={}, weights={
+            name: weights[name] for name in self._checkpoint.weights if name in weights})
 
     def __reduce__(self) -> tuple[type["Electra"], tuple[Checkpoint]]:
         """Pickles the networks as they are now; TensorFlow's functions are traced anew."""
@@ -220,7 +220,7 @@ class Electra:
     @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)], autograph=False)
     def _detect_row(self, ids: tf.Tensor) -> tf.Tensor:
         with inference_mode():
-            logits = self._network.discriminator(
+            logits = self._model.discriminator(
                 ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool))
         return tf.sigmoid(tf.cast(logits, tf.float32))
 
@@ -230,7 +230,7 @@ class Electra:
     def _fill_row(self, ids: tf.Tensor, positions: tf.Tensor, count: tf.Tensor) -> Any:
         """Returns probabilities and ids of the `count` likeliest tokens at [1, N] positions."""
         with inference_mode():
-            logits = self._network.generator(
+            logits = self._model.generator(
                 ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool), positions)
         logits = tf.cast(logits, tf.float32)[:, :self._vocabulary.size]
         return tf.math.top_k(tf.nn.softmax(logits), count)

@@ -50,9 +50,6 @@ def print_header(run: FinetuningRun, task: Task, initial: Checkpoint | None, dat
             spec.label_words, class_weights, strict=False)))
 
     # Notes, and warnings of text that the vocabulary can't represent.
-    if training.early_stopping and not training.keep_best:
-        notes = [*notes, "--early_stopping keeps the epoch with the best score on dev, as "
-                         "--keep_best does"]
     lines += [f"note     {note}" for note in notes]
     lines += [f"note     {name}: {note}" for name, part in (("train", data), *data.dev.items())
               for note in part.notes]
