@@ -36,6 +36,9 @@ MAX_MRQA_BYTES = 16 << 30
 _Identifier = Annotated[str, pydantic.BeforeValidator(
     lambda value: str(value) if type(value) is int else value)]
 """A name of a question; tools for annotation write a number."""
+_Offset = Annotated[int, pydantic.BeforeValidator(lambda value: (
+    int(float(value)) if re.fullmatch(r"-?\d+(\.0)?", str(value)) else value))]
+"""Index of a character; pandas and other tools write "29" and 29.0."""
 _Counts = collections.Counter[str]
 """Conversion, in words -> number of times."""
 
@@ -84,7 +87,7 @@ def read_questions(path: Path, *, labelled: bool = True,
 
 class _SquadAnswer(pydantic.BaseModel):
     text: str
-    answer_start: int
+    answer_start: _Offset
 
     def span(self, context: str, counts: _Counts) -> tuple[int, int] | None:
         start, end = self.answer_start, self.answer_start + len(self.text)
