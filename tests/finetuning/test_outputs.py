@@ -1,9 +1,11 @@
 """Predictions take the form that the reader of the file expects, byte for byte."""
 
 import json
+import types
 
 from electra_tf.finetuning.outputs import submission_files
-from electra_tf.finetuning.predict import require_free
+from electra_tf.finetuning.predict import predict_file, require_free
+from electra_tf.tasks.files import Files
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import Kind, TaskSpec
 from tests.support.refusals import refused
@@ -63,6 +65,14 @@ def test_predictions_replace_neither_their_input_nor_a_file_by_default(tmp_path)
             require_free(tmp_path / name, source, overwrite=overwrite)
     require_free(output, source, overwrite=True)
     require_free(tmp_path / "new.tsv", source, overwrite=False)
+
+
+def test_an_output_that_cannot_be_written_is_found_before_the_model_is_read(tmp_path):
+    (tmp_path / "in.tsv").write_text("text\nx\n")
+    run = types.SimpleNamespace(kind=KINDS[Kind.CLASSIFICATION], spec=spec_of("own"))
+    with refused(r"nowhere/out\.tsv: No such"):
+        predict_file(run, str(tmp_path / "in.tsv"), str(tmp_path / "nowhere" / "out.tsv"), Files(),
+                     overwrite=False)
 
 
 def test_servers_take_files_of_their_own():
