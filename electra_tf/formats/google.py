@@ -94,9 +94,9 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
 
 
 def _require_heads_of_64_units(model: ModelConfig, source: str) -> None:
-    generator = model.generator
-    if (model.tying is not Tying.EVERYTHING
-            and generator.num_heads != heads_of_64_units(generator.hidden_size)):
+    is_wide = round(model.hidden_size * model.generator_width) == model.hidden_size
+    if (is_wide and model.tying is not Tying.EVERYTHING
+            and model.num_heads != heads_of_64_units(model.hidden_size)):
         raise UserError(f"{source}: the generator is as wide as the discriminator, whose heads "
                         f"have {model.hidden_size // model.num_heads} units. Google's code gives "
                         "a generator heads of 64 units. Use the format run or hugging_face, which "

@@ -61,6 +61,8 @@ TOXIC = ("toxic",), (), ("toxic",)
      "label", LABELS, "objects"),
     ("a.csv", 'text,label\nx,"b,a"\nx,\nx,"b,"\n', "label", LABELS, "separated by ','"),
     ("a.csv", "text;label\nx;b|a|\nx;\nx;|b\n", "label", LABELS, "separated by '|'"),
+    ("a.csv", "text,label\nx,b#a\nx,\nx,b\nx,a\nx,a#b\n", "label", LABELS, "separated by '#'"),
+    ("a.tsv", "text\tlabel\nx\tb a\nx\t\nx\tb\nx\ta\nx\ta b\n", "label", LABELS, "by ' '"),
     # Lists of 0 and 1 have a label for each position, lists of numbers of labels not.
     ("a.jsonl", json_lines([1, 0, 1], [0, 0, 0], [0, 1, 0]), "label", MANY, "lists of 0 and 1"),
     ("a.csv", 'text,label\nx,"[1, 0, 1]"\ny,"[0, 0, 0]"\nz,"[0, 1, 0]"\n', "label", MANY, "0 an"),
