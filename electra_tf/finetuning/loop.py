@@ -68,7 +68,7 @@ def train(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> Results
         notes += _compare_encoders(run.config.model, initial)
     data = TrialData.encode(run, task, trials.ALL_FOLDS if run.config.training.num_folds else None)
     identity, num_planned = _identity(run, task, initial), len(trials.planned_trials(run))
-    with _locked_directory(run, identity):
+    with _locked_directory(run, identity, initial):
         run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
         results = _earlier_results(run, task, initial)
         reporter.print_header(run, task, initial, data, len(results.trials), notes)
@@ -262,8 +262,11 @@ def _identity(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> dic
 
 
 @contextlib.contextmanager
-def _locked_directory(run: FinetuningRun, identity: Mapping[str, Any]) -> Iterator[None]:
+def _locked_directory(run: FinetuningRun, identity: Mapping[str, Any],
+                      initial: Checkpoint | None) -> Iterator[None]:
     """Locks the run's directory for this process; `Interrupted` says how many trials are kept."""
+    if initial is not None:
+        run.build_model(0, initial)  # Refuses weights of another shape before it writes a file.
     if run_directory.has_run(run.model_dir) and (results := Results.load(run.model_dir)):
         identity = {**identity, **results.best.changes}
     run_directory.open_run_dir(run.model_dir, identity, replaced=tuple(run.grid))

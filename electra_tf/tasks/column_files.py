@@ -21,6 +21,8 @@ WORD_NAMES = ("text", "words", "word", "tokens", "token", "form")
 TAG_NAMES = (*LABEL_NAMES, "pos", "upos")
 """Usual names of the columns of words and of tags in a header."""
 CONLLU = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+MAX_TAGS = 50
+"""A column with more different values than this, and than there are words, isn't one of tags."""
 _Row = tuple[int, list[str]]
 """Line number and cells, which are empty between sentences and documents."""
 
@@ -35,12 +37,13 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
     `tagged=False` reads tags only from a column that is selected and exists. `UserError` for no
     sentences, uneven columns, and columns without words or tags.
     """
-    # Rows of cells, and the names of columns in a header.
+    # Rows of cells, and the names of columns, which a comment or a header gives.
     lines = [(number, line.rstrip(" \t") if line.strip() else "")
              for number, line in read_lines(path)]
     rows, width, separator = _split(lines)
     left_out = {"comment lines": len(lines) - len(rows)}
-    names: Sequence[str] = ()
+    names: Sequence[str] = next((match[1].split() for _, line in lines if (
+        match := re.match(r"# *global\.columns *=(.+)", line))), [])
     first = next((cells for _, cells in rows if cells), [])
     if {words, *([tags] if tagged else [])} <= {*first} or (
             {cell.lower() for cell in first} & {*WORD_NAMES} and first[-1].lower() in TAG_NAMES):
@@ -194,7 +197,8 @@ def _require_words(path: Path, sentences: Sequence[Sequence[_Row]], word: int,
         wrong, problem, better = 0, "numbers the words", (1, tags)
     elif word == 0 and width > 2 and len(sentences) == 1 and _divided(sentences[0], [0])[1] == 0:
         wrong, problem, better = 0, "numbers the sentences", (1, width - 1)
-    elif tag is not None and has_spans[word] and not has_spans[tag]:
+    elif tag is not None and ((has_spans[word] and not has_spans[tag])
+                              or len(columns[tag]) > max(MAX_TAGS, len(columns[word]))):
         wrong, problem, better = word, "looks like tags", (tag, word)
     else:
         return

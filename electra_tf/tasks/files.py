@@ -105,8 +105,9 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
     chosen = numbers == (numbers.max() + 1) // 2
     train, dev = ([*itertools.compress(examples, marked)] for marked in (~chosen, chosen))
     if not train:
-        raise UserError("--dev is needed: no training example can be held out, as all "
-                        f"{len(examples):,} have the same text.")
+        reason, = _long_sentence(examples) or [f"{len(examples):,} examples with the same text"]
+        raise UserError("--dev is needed: the training file is too small to hold examples out; "
+                        f"{reason}.")
     return train, dev, (f"without --dev {len(dev):,} of {len(examples):,} training examples are "
                         "held out as dev, the same ones in every run")
 
@@ -213,6 +214,7 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
                                 notes=tag_notes)
     # Tags in one scheme, and a note on what was read.
     examples = in_iob2(path, examples, spec.labels, tag_notes)
+    tag_notes += _long_sentence(examples)
     if repeated := len(examples) - len({example.key for example in examples}):
         tag_notes.append(f"{repeated:,} of {len(examples):,} rows have {_REPEATED_KEY}")
     if notes is not None and tag_notes:
@@ -236,6 +238,14 @@ def _json_rows(path: Path) -> Iterable[TableRow] | None:
     if problems or tables.suffix_of(path) == ".csv":
         raise UserError(f"{path}: {[*problems, _COMMAS][0]}.")
     return None
+
+
+def _long_sentence(examples: Sequence[Example]) -> list[str]:
+    """Returns a note on a sentence to tag that probably is several."""
+    longest = max(len(getattr(example, "words", ())) for example in examples)
+    # CoNLL-2003's longest sentence has 124 words.
+    return [f"one sentence of {longest:,} words: in column files an empty line ends a sentence"
+            ] * (longest > (50 if len(examples) == 1 else 150))
 
 
 def tagged_examples(rows: Iterable[TableRow], spec: TaskSpec, *,
@@ -274,6 +284,9 @@ def in_iob2(source: object, examples: Sequence[TaggedExample], known: Collection
     letters = {letter for tag, (letter, _) in span_parts(known)[0].items() if tag in present}
     if not present or (present <= set(known) and not letters <= set("BIO")):
         return list(examples)
+    if any("(" in tag and "*" in tag for tag in present):
+        raise UserError(f"{source}: tags such as {max(present)!r} in the bracket notation of "
+                        "CoNLL-2005 and 2012; write them as B-, I- and O.")
 
     # The letter and type of every tag; without them the tags are scored per word.
     parts, form, odd = span_parts(present)

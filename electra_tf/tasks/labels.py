@@ -129,7 +129,10 @@ def given_weights(text: str, spec: TaskSpec) -> tuple[float, ...]:
                    for name, (_, _, number) in zip(names, parts, strict=True)}
     if (len(weights) < len(words) or None in weights or len(parts) > len(words)
             or not all(0 < weight < math.inf for weight in weights.values())):
+        differing = sorted(set(names) - index.keys() | set(words) - set(names))[:5]
+        detail = f" Unknown or without a weight: {', '.join(differing)}." if (
+            "=" in text and differing) else ""
         raise UserError(f"--class_weights must be {BALANCED}, or a number above 0 for each label, "
                         f"such as {one_line(','.join(f'{word}=1' for word in words), 200)}. "
-                        f"Received: {shown(text)}")
+                        f"Received: {shown(text)}.{detail}")
     return tuple(weights[label] for label in range(len(words)))

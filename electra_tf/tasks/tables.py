@@ -137,6 +137,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
         if b"\0" in line:
             raise UserError(f"{path}:{number}: NUL characters, so the file is not text in UTF-8; "
                             "convert the file, for example with `iconv -f utf-16 -t utf-8`.")
+        if number == 1 and b"\r" in line and not content.endswith(b"\n"):
+            raise UserError(f"{path}: CR alone ends its lines; convert it with tr '\\r' '\\n'.")
         try:
             yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
@@ -159,9 +161,16 @@ def _named(path: Path, cells: _Cells, columns: Sequence[str] | None, selected: S
     needed = 0
     if columns is None:
         number, columns = next(cells, (1, []))
-        if _are_numbers(selected):
+        # pandas numbers the columns of a table without names from 0, in a header.
+        if _are_numbers(selected) and columns != [str(index) for index in range(len(columns))]:
             notes.append(f"{path}: columns are selected by number, so the first line is a row")
             needed = min(len(columns), max(map(int, selected))) * by_tabs
+            chosen = [cell for index, cell in enumerate(columns, 1) if str(index) in selected]
+            if {cell.lower() for cell in columns} & {*LABEL_NAMES, "text", "sentence"} or (
+                    any(map(is_label_name, chosen)) and all(
+                        re.fullmatch(r"\w{2,}", cell) for cell in chosen)):
+                raise UserError(f"{path}:{number}: this line is a header, {', '.join(columns)}; "
+                                "select columns by these names, or remove the line.")
             cells = itertools.chain([(number, columns)], cells)
             columns = [str(index) for index in range(1, len(columns) + 1)]
         columns = [name if name in selected else name.strip() for name in columns]

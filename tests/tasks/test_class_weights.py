@@ -39,8 +39,9 @@ def test_weights_are_named_or_in_the_order_of_labels(spec, text, weights):
 @pytest.mark.parametrize("text", [
     "1,2", "a=1,b=2,c=3,a=4", "a=0,b=1,c=1", "nan,1,1", "1,2,c=3", "a=1,b=2,d=3"])
 def test_other_weights_are_refused_in_one_line(text):
-    with refused(f"--class_weights .*a=1,b=1,c=1.* Received: {text!r}"):
+    with refused(f"--class_weights .*a=1,b=1,c=1.* Received: {text!r}") as error:
         given_weights(text, SPEC)
+    assert ("Unknown or without a weight: c, d." in str(error.value)) is ("d" in text)
 
 
 LOGITS = np.array([[2.0, -1.0, 0.5], [0.1, 0.2, 0.3], [-1.5, 3.0, 0.0], [1.0, 1.0, -2.0],

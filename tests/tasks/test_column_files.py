@@ -40,6 +40,7 @@ def read(tmp_path, text, *columns, **options):
     ("Token\tPOS\tNER\nEU\tNNP\tB-ORG\n", ("Token", "POS"), ["EU/NNP"], "tags in column 2"),
     ("EU NNP B-ORG\n", ("1", "2"), ["EU/NNP"], "words in column 1, tags in column 2"),
     ("O\tfine\nB-X\tfood\n", ("2", "1"), ["fine/O food/B-X"], "words in column 2"),
+    ("# global.columns = ID FORM TAG\n1\ta\tO\n2\tb\tB-X\n", ("FORM", "TAG"), ["a/O b/B-X"], None),
     (CONLLU, ("2", "4"), ["Du/PRON bist/AUX ./PUNCT"],
      "2 comment lines left out; 2 ranges and empty nodes left out"),
     (CONLLU, ("FORM", "UPOS"), ["Du/PRON bist/AUX ./PUNCT"], "tags in column 4"),

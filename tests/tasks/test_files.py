@@ -295,6 +295,7 @@ PLAIN = spec()
     ("a.tsv", "text\tlabel\n1\t2\n1\n", PLAIN, r":3: 1 columns.* 2 .*\(text, label\)"),
     ("a.tsv", "text\tlabel\n", PLAIN, "no rows"),
     ("a.tsv", b"text\tlabel\n1\t\xff\n", PLAIN, ":2: not UTF-8 at byte 3"),
+    ("a.tsv", "text\tlabel\ra\tx\rb\ty\r", PLAIN, "CR alone"),
     ("a.csv", "text,label\n".encode("utf-16"), PLAIN, "iconv -f utf-16 -t utf-8"),
     ("a.csv", b"\x1f\x8b.", PLAIN, r"gzip.*\.gz"),
     ("a.xlsx", b"PK\x03\x04...", PLAIN, r"read_excel\('/.*xlsx'\)"),
