@@ -127,8 +127,8 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
         checkpoint = google.read(prefix, vocab_file, normalization, num_heads)
     else:
         raise UserError(f"{path} holds no checkpoint: neither {SETTINGS_FILE} (a run of this "
-                        "program), nor config.json (Hugging Face), nor *.index (Google); name its "
-                        "directory.")
+                        "program), nor config.json (Hugging Face), nor *.index (Google)."
+                        f"{_advice(path)}")
 
     # What holds for every format.
     if text_columns and (form is not Format.HUGGING_FACE or checkpoint.task is None):
@@ -157,6 +157,19 @@ def _find_format(path: Path) -> Format | None:
             "config.json", "discriminator/config.json", "modules.json", "adapter_config.json")):
         return Format.HUGGING_FACE
     return None if _find_prefix(path) is None else Format.GOOGLE
+
+
+def _advice(path: Path) -> str:
+    """Returns the end of a message: what to name instead of a path; the newest checkpoint first."""
+    if path.is_file():
+        # A file's directory, or what a directory holds one or two levels below.
+        found = [path.parent] if _find_format(path.parent) else []
+    else:  # The last pattern is of the Hub's cache.
+        found = [entry for pattern in ("*", "*/*", "*/snapshots/*") for entry in path.glob(pattern)
+                 if entry.is_dir() and os.access(entry, os.X_OK) and _find_format(entry)]
+    names = [str(entry) for entry in sorted(found, key=os.path.getmtime, reverse=True)
+             if entry.parent not in found]
+    return f" Name {' or '.join(names[:5])}." if names else ""
 
 
 def _find_prefix(path: Path) -> str | None:

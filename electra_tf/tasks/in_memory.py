@@ -95,7 +95,7 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *,
         rows = [_as_row(location, example, kind, text_columns)
                 for location, example in zip(locations, rows, strict=True)]
 
-    # Every row has all columns.
+    # Every row has all columns, and classes have one type.
     needed = {*text_columns} | (set() if is_embedding else {*label_columns})
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
@@ -107,6 +107,8 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *,
                             "columns.")
         if key_column:
             row.setdefault(key_column, str(number))
+    if kind is Kind.CLASSIFICATION:
+        _require_one_type(title, [row[label_column] for row in rows])
 
     # A line of JSON for each row: the columns that are read, and those that look like labels.
     content = b"\n".join(_json(location, {
@@ -236,3 +238,17 @@ def _require_equal_lengths(title: str, columns: Mapping[str, list[Any]]) -> None
     if len(set(sizes.values())) > 1:
         raise UserError(f"{title} has columns of different lengths: " + ", ".join(
             f"{size:,} {name}" for name, size in sizes.items()) + ".")
+
+
+def _require_one_type(title: str, labels: Sequence[Any]) -> None:
+    """Raises `UserError` unless classes are all texts, all integers or all booleans."""
+    types = {type(label) for label in labels}
+    if float in types:  # NaN, and integers of a column with missing values.
+        number, value = next((number, label) for number, label in enumerate(labels, start=1)
+                             if isinstance(label, float))
+        raise UserError(f"{title}:{number}: a class must be text, an integer or a boolean; drop "
+                        "rows without a label, convert with astype(int), or use the task "
+                        f"'regression'. Received: {value}")
+    if len(types - {type(None)}) > 1:
+        raise UserError(f"{title} has labels of several types: "
+                        f"{', '.join(sorted(kind.__name__ for kind in types))}; use one.")

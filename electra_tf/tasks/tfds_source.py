@@ -1,6 +1,9 @@
 """Reads benchmarks from TensorFlow Datasets as the examples that their own files contain."""
 
+import ssl
 import types
+import urllib.error
+import urllib.request
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,6 +17,11 @@ from electra_tf.tasks.files import in_iob2
 from electra_tf.tasks.question_files import MRQA, SQUAD
 from electra_tf.tasks.task import Example, QuestionExample, TaggedExample, TextExample
 
+SECONDS = 10.0
+"""Longest wait for an address of a server; without a network the library retries for 212 s."""
+_SERVERS = {"glue": "https://dl.fbaipublicfiles.com", "squad": "https://rajpurkar.github.io",
+            "conll2003": "https://data.deepai.org", "blimp": "https://raw.githubusercontent.com"}
+"""Data set -> the server that the library downloads its files from."""
 _ELSEWHERE = {"chunk": "CoNLL-2000's train.txt and test.txt, "
                        "https://www.clips.uantwerpen.be/conll2000/chunking/",
               **dict.fromkeys(MRQA, "MRQA's folders train and dev, "
@@ -25,7 +33,8 @@ def read(name: str, split: str, data_dir: Path | None, notes: list[str]) -> list
     """Returns a split of a GLUE task, "squad", "squad2" or "ner"; splits are named like files.
 
     `notes` receives a line about the scheme of tags. `data_dir` is the library's directory, its
-    default if None. A missing data set is downloaded; `UserError` if it can't be.
+    default if None. A missing data set is downloaded; `UserError` if it can't be, after 10 s at
+    most if its server does not answer.
     """
     # GLUE: texts with the words of labels, which its files number.
     if name in glue.TASKS:
@@ -78,9 +87,30 @@ def _rows(dataset: str, split: str, data_dir: Path | None) -> Iterable[Mapping[s
     """Yields rows of a data set, downloaded if needed: texts as `str`, classes as their names."""
     tfds = _library(dataset)
     try:
+
+        # Downloads a data set only if its server answers within seconds.
         builder = tfds.builder(dataset, data_dir=data_dir)
-        builder.download_and_prepare()  # Returns at once if it is there.
+        if not (builder.data_path / "dataset_info.json").exists():
+            server = _SERVERS[dataset.partition("/")[0]]
+            opener = urllib.request.build_opener()  # Through the environment's proxy, if any.
+            try:
+                opener.open(urllib.request.Request(server, method="HEAD"), timeout=SECONDS).close()
+            except urllib.error.HTTPError as error:  # Every status counts as an answer.
+                error.close()
+            except OSError as error:
+                reason = getattr(error, "reason", error)
+                # The library that downloads may have other certificates than this interpreter.
+                if not isinstance(reason, ssl.SSLError):
+                    raise UserError(
+                        f"TensorFlow Datasets' {dataset} can't be downloaded from {server}: "
+                        f"{one_line(str(reason))}. It is not in {builder.data_path}; --data_dir "
+                        "names other files.") from error
+            builder.download_and_prepare()
+
+        # The rows of the split.
         rows = builder.as_dataset(split=split, shuffle_files=False)
+    except UserError:
+        raise
     except (tfds.core.DatasetNotFoundError, tfds.download.DownloadError, OSError,
             ValueError) as error:
         raise UserError(f"TensorFlow Datasets has no {split} of {dataset} in "

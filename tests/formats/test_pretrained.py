@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import os
+import shutil
 
 import numpy as np
 import pytest
@@ -133,6 +135,21 @@ def test_the_published_models_heads_are_known():
         table = parameter_shapes.full_encoder(config.discriminator)
         weights = {name: np.broadcast_to(np.float32(0), shape) for name, shape in table.items()}
         assert google.infer_model(weights, "a checkpoint").num_heads == heads
+
+
+def test_a_path_without_a_checkpoint_is_refused_with_the_paths_to_name(checkpoint, tmp_path):
+    pretrained.write(checkpoint, tmp_path / "new", Format.HUGGING_FACE)
+    network, snapshot = (tmp_path / "runs" / name for name in (
+        "checkpoint-500", "models--a--b/snapshots/f"))
+    for number, path in enumerate((network, snapshot)):
+        shutil.copytree(tmp_path / "new" / "discriminator", path)
+        os.utime(path, (number, number))
+    for path, names in ((tmp_path / "runs", f"{snapshot} or {network}"),
+                        (network / "model.safetensors", network)):
+        with refused(f"{path} holds no checkpoint: .* Name {names}.$"):
+            pretrained.read(path)
+    with refused(r"holds no checkpoint: .* \(Google\)\.$"):
+        pretrained.read(tmp_path / "nowhere" / "else" / "a")
 
 
 def test_a_file_of_a_tensorflow_checkpoint_is_the_checkpoint(checkpoint, tmp_path):

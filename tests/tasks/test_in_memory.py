@@ -116,9 +116,10 @@ def test_integers_and_booleans_are_labels_as_text_and_dev_is_held_out():
 
 
 @pytest.mark.parametrize(("data", "words"), [
+    ((TEXTS, [1.0, 0.0, np.nan, 1.0]), "train:1: a class must be text, an integer"),
     ((TEXTS, ["a", "b", None, "a"]), "train:3: 'label' .*None"),
     ((["a", "\ud800"], [0, 1]), "train:2: not JSON"), ((TEXTS, LABELS[:3]), "4 texts, 3 labels"),
-    (([], []), "no examples"),
+    (([], []), "no examples"), ((TEXTS, [1, "a", 0, 1]), "int, str"),
     ((TEXTS,), "train has no labels"), ((TEXTS, [1] * 4), "one label only"),
     (((["a", "b"], ["c", "d"]), [0, 1]), "ambiguous"),
     (([("a", "b"), "c"], [0, 1]), r"train:2: 2 text\(s\) per example"),

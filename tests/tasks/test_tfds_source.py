@@ -1,5 +1,8 @@
 """TensorFlow Datasets give the examples that the benchmarks' files give; small ones built here."""
 
+import socket
+import time
+
 import numpy as np
 import pytest
 import tensorflow_datasets as tfds
@@ -100,6 +103,21 @@ def test_an_unknown_task_is_told_where_its_files_are(tmp_path, name, message):
         load(name, tmp_path)
     with refused("--dev names a file"):
         registry.load(name, tmp_path, Files(dev=[tmp_path]), from_tfds=True)
+
+
+def test_without_a_network_one_line_comes_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(tfds_source, "SECONDS", 0.3)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with socket.socket() as proxy:
+        proxy.bind(("127.0.0.1", 0))
+        proxy.listen()
+        for name in ("HTTPS_PROXY", "https_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        began = time.monotonic()
+        with refused("https://.*timed out.*--data_dir"):
+            load("cola", tmp_path)
+    assert time.monotonic() - began < 15
 
 
 def test_minimal_pairs(tmp_path, monkeypatch):
