@@ -161,6 +161,7 @@ def test_tags_of_spans_become_iob2_and_the_note_says_how_many(tmp_path):
         task = spec("tagging", labels=tuple(labels.split()))
         assert read_tagged(lines, task)[0].tags == tuple(written.split())
     for name, text, message in (("a.txt", "a B-X\nb 0\nc I-X\n", r"a\.txt:1: the tag '0'"),
+                                ("a.txt", "a (X*\nb *)\n", "CoNLL-2005"),
                                 ("a.csv", "a,O\n", r"a\.csv: .*columns")):
         with refused(message):
             read_tagged(write(tmp_path / name, text), spec("tagging"))
