@@ -25,18 +25,18 @@ class WeightAverage(tf.Module):
                                      name=f"{variable.name.split(':')[0]}/average")
                          for variable in variables]
 
-    def update(self, step: tf.Tensor, finite: tf.Tensor) -> None:
+    def update(self, step: tf.Tensor) -> None:
         """Updates the averages after the step of one replica, in a replica context.
 
-        `step`, integer [], counts all earlier steps; if `finite`, bool [], is False, nothing
-        changes.
+        `step`, integer [], counts all earlier steps. A step that left the weights as they were, as
+        its gradients were not finite, counts like others.
         """
         # Most steps pass the averages on, without a copy.
         steps = step + 1
         share = tf.maximum(self._share, 1.0 / tf.cast(tf.maximum(steps // EVERY, 1), tf.float32))
         averages = list(map(tf.convert_to_tensor, self.averages))
         weights = list(map(tf.convert_to_tensor, self._variables))
-        averages = tf.cond(finite & ((steps < EVERY) | (steps % EVERY == 0)),
+        averages = tf.cond((steps < EVERY) | (steps % EVERY == 0),
                            lambda: _mix(averages, weights, share), lambda: averages)
 
         def assign_all(strategy, averages):

@@ -104,7 +104,7 @@ class TrainStep:
         rate = self._schedule(step)
         state.optimizer.apply(gradients, rate, step=step, clip_factor=clip_factor, finite=finite)
         if state.average is not None:
-            state.average.update(step, finite)
+            state.average.update(step)
         state.loss_scale.update(finite)
         state.step.assign_add(1)
         return {

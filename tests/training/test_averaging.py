@@ -23,20 +23,20 @@ def test_an_average_is_the_mean_and_then_decays(replicas):
                              aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
         average = WeightAverage(0.96, [weight])
 
-    def replica_step(step, delta, finite):
+    def replica_step(step, delta):
         weight.assign_add(delta)
-        average.update(step, finite)
+        average.update(step)
 
     run = tf.function(lambda *arguments: strategy.run(replica_step, arguments), autograph=False)
     expected, value = np.zeros(2), np.array([5.0, -3.0])
     random = np.random.default_rng(0)
     for step in range(60):
         delta = random.normal(size=2)
-        value, finite = value + delta, step != 29
-        run(tf.constant(step, tf.int64), tf.constant(delta, tf.float32), tf.constant(finite))
+        value = value + delta
+        run(tf.constant(step, tf.int64), tf.constant(delta, tf.float32))
         if step < 10:
             expected = value
-        elif (step + 1) % 10 == 0 and finite:  # 1 - 0.96^10 is 0.335.
+        elif (step + 1) % 10 == 0:  # 1 - 0.96^10 is 0.335.
             share = max(1 - 0.96**10, 10 / (step + 1))
             expected = (1 - share) * expected + share * value
         np.testing.assert_allclose(average.averages[0], expected, rtol=1e-5)
