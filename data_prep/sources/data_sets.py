@@ -48,6 +48,10 @@ class HubFile:
         """Returns the size as `st_size`."""
         return types.SimpleNamespace(st_size=self.size)
 
+    def resolve(self) -> "HubFile":
+        """Returns the file itself, which has one name."""
+        return self
+
     def open(self, mode: str) -> typing.BinaryIO:
         """Opens the file, and downloads it if necessary; `UserError` if that fails."""
         with one_line_errors(self.repository, self.revision, kind=DATA_SET):

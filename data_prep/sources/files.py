@@ -126,8 +126,8 @@ def matching_files(*patterns: str, names: str = "") -> tuple[Path, ...]:
     For a directory, it returns the files that match one of `names`, patterns separated by spaces;
     on this machine also those in its subdirectories.
     """
-    # Patterns can overlap; each file is read once.
-    distinct: set[Path] = set()
+    # Patterns can overlap, and links name a file again; each file is read once.
+    distinct: dict[Path, Path] = {}
     for pattern in patterns:
         matches = storage.matching(pattern)
         if names and storage.path(pattern).is_dir():
@@ -136,8 +136,8 @@ def matching_files(*patterns: str, names: str = "") -> tuple[Path, ...]:
                        for path in storage.matching(f"{pattern.rstrip('/')}/{below}{name}")]
         if not matches:
             raise UserError(f"--input: {_no_file(pattern)}")
-        distinct.update(matches)
-    paths = tuple(sorted(distinct, key=str))
+        distinct |= {path.resolve(): path for path in matches}
+    paths = tuple(sorted(distinct.values(), key=str))
     if not any(path.stat().st_size for path in paths):
         raise UserError(f"--input: {paths[0]} is empty"
                         f"{' and so are the others' if len(paths) > 1 else ''}; "

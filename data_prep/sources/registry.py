@@ -80,7 +80,7 @@ def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source: 
         members = tuple(Member(source=SOURCES[entry.source](entry, options), name=entry.text,
                                number=number, share=entry.share / total if total else 0.0)
                         for number, entry in enumerate(entries))
-        _require_distinct([(member.source.name, path) for member in members
+        _require_distinct([(member.source.name, path.resolve()) for member in members
                            if isinstance(member.source, FileSource)
                            for path in member.source.paths])
         parsers = tuple(member.source.parse for member in members)

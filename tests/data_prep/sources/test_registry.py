@@ -50,6 +50,16 @@ def test_a_file_of_two_patterns_is_refused_unless_they_read_other_fields(tmp_pat
     assert open_source(f"jsonl:{tmp_path}/a.jsonl,jsonl:{tmp_path}/*.jsonl#title").size == 56
 
 
+def test_a_file_with_several_paths_is_read_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("One.")
+    (tmp_path / "link.txt").symlink_to("a.txt")
+    assert read(f"a.txt,{tmp_path}/a.txt,../{tmp_path.name}/a.txt,*.txt") == [["One."]]
+    assert read(f"text:a.txt,text:{tmp_path}/*.txt") == [["One."]]
+    with pytest.raises(UserError, match=r"--input names '.*a\.txt' twice"):
+        open_source(f"books:a.txt,text:a.txt,books:{tmp_path}/link.txt")
+
+
 def test_a_file_with_a_colon_is_plain_text_unless_a_source_has_that_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "books:a.txt").write_text("One.")
