@@ -58,7 +58,8 @@ class TaskModel:
             examples: Texts, or pairs of texts for a task that reads two. Tagging takes texts with
                 spaces between words, or lists of words; extractive QA (question, context) pairs.
                 Texts longer than the run's `max_seq_length` are cut, with a warning, or read in
-                windows if it was trained with `long_texts="windows"`.
+                windows if it was trained with `long_texts="windows"`. Of a data frame with several
+                columns, those of the task are read; for QA "question" and "context".
 
         Returns:
             A dictionary for each, as `run_finetuning.py --mode=predict` writes it. "prediction" is
@@ -69,8 +70,18 @@ class TaskModel:
             >>> classifier.predict(["A fine film."])[0]["prediction"] in classifier.labels
             True
         """
-        if self._run.spec.kind is not Kind.TAGGING:
+        spec, kind = self._run.spec, self._run.kind
+        if spec.kind is not Kind.TAGGING:
             in_memory.refuse_columns(examples)
+        # A data frame can have its columns in another order than the task.
+        if len(getattr(examples, "columns", ())) > 1 and spec.kind is not Kind.SENTENCE_EMBEDDINGS:
+            names = (kind.served_inputs(spec) if spec.kind is Kind.QUESTION_ANSWERING
+                     else spec.text_columns)
+            if missing := {*names} - {*map(str, examples.columns)}:
+                raise UserError(f"examples have no column {min(missing)!r}. There are: "
+                                f"{', '.join(map(str, examples.columns))}; rename columns.")
+            examples = (examples[names[0]] if len(names) == 1
+                        else zip(*(examples[name] for name in names), strict=True))
         records = self._predictor.predict([
             to_string(example) if isinstance(example, str | bytes)
             else list(map(to_string, to_list(example, "every example")))

@@ -2,6 +2,7 @@ import copy
 import pickle
 import shutil
 
+import pandas
 import pytest
 
 import electra_tf
@@ -19,6 +20,20 @@ from tests.support.refusals import refused
 def test_other_examples_are_refused_in_one_line(task_directories, kind, examples, named):
     with refused(named):
         electra_tf.load_task(task_directories[kind]).predict(examples)
+
+
+@pytest.mark.parametrize(("kind", "columns", "example"), [
+    (Kind.CLASSIFICATION, {"label": "negative", "text": "the chef"}, "the chef"),
+    (Kind.TAGGING, {"tags": ["O", "O"], "words": ["the", "chef"]}, ["the", "chef"]),
+    (Kind.QUESTION_ANSWERING, {"context": "the chef ate", "question": "the meal"},
+     ("the meal", "the chef ate"))])
+def test_columns_of_a_data_frame_are_read_by_name(task_directories, kind, columns, example):
+    model, frame = electra_tf.load_task(task_directories[kind]), pandas.DataFrame([columns])
+    if kind is Kind.TAGGING:
+        frame = frame.rename(columns={"words": model._run.spec.text_columns[0]})
+    assert model.predict(frame) == model.predict([example])
+    with refused("examples have no column '.*'. There are: a, b; rename columns"):
+        model.predict(frame.set_axis(["a", "b"], axis=1))
 
 
 def test_a_fine_tuned_run_is_an_encoder_and_a_pre_trained_one_no_task(
