@@ -42,9 +42,11 @@ def read(model_dir: Path) -> Checkpoint:
     settings = {name: value for name, value in saved.items() if name.startswith("task.")
                 or (name, value) == ("training.precision", "float32")}  # Others need a device.
     path = model_dir / run_directory.RESULTS_FILE
-    if settings.get("task.label_threshold") == 0.0 and path.exists():  # It was searched on dev.
+    if task and path.exists():
         results = strict_json.read(path, Any, max_bytes=run_directory.MAX_RESULT_BYTES)
-        settings["task.label_threshold"] = results["threshold"]
+        if "threshold" in results:  # It was searched on dev.
+            name = "no_answer" if task.kind is Kind.QUESTION_ANSWERING else "label"
+            settings[f"task.{name}_threshold"] = results["threshold"]
 
     # The vectors of a model of sentence embeddings.
     pooling = Checkpoint.pooling

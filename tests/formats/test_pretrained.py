@@ -10,9 +10,11 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig, Tying
+from electra_tf.finetuning.run import prepare_trained
 from electra_tf.formats import google, pretrained
 from electra_tf.formats.pretrained import Format
 from electra_tf.modeling import parameter_shapes
+from electra_tf.tasks.task import Kind
 from electra_tf.text.normalization import Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support import tiny_networks
@@ -186,3 +188,19 @@ def test_weights_that_are_not_finite_are_refused(checkpoint, tmp_path):
     pretrained.write(diverged, tmp_path / "out", Format.RUN)
     with refused(f"{name} holds values that are not finite"):
         pretrained.read(tmp_path / "out")
+
+
+@pytest.mark.parametrize(("kind", "name"), [
+    (Kind.QUESTION_ANSWERING, "no_answer_threshold"), (Kind.MULTILABEL, "label_threshold")])
+def test_a_threshold_that_was_searched_on_dev_stays_with_the_model(tmp_path, kind, name):
+    labels, head, settings = {
+        Kind.MULTILABEL: (("a", "b"), {"dense": 2}, {"task.label_threshold": 0.0}),
+        Kind.QUESTION_ANSWERING: ((), {"dense": 1, "dense_1": 1}, {
+            **tiny_networks.NO_ANSWERABILITY, "task.max_query_length": 8, "task.doc_stride": 8}),
+    }[kind]
+    trained, again = tmp_path / "trained", tmp_path / "again"
+    pretrained.write(tiny_networks.finetuned(
+        tiny_networks.pretrained(), kind, labels, head, settings=settings), trained, Format.RUN)
+    (trained / "results.json").write_text('{"threshold": 0.25}')
+    pretrained.write(pretrained.read(trained), again, Format.RUN)
+    assert getattr(prepare_trained(again, {}).config.task, name) == 0.25
