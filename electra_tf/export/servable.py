@@ -16,14 +16,14 @@ from electra_tf.config.model import EncoderConfig
 from electra_tf.config.overrides import override
 from electra_tf.core.errors import UserError
 from electra_tf.formats.parts import has_energies
-from electra_tf.formats.pretrained import Checkpoint
+from electra_tf.formats.pretrained import Checkpoint, Pooling
 from electra_tf.modeling import inference
 from electra_tf.modeling.electra import Discriminator
 from electra_tf.modeling.encoder import Encoder, create_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import LayerOptions
-from electra_tf.modeling.pooling import pool
+from electra_tf.modeling.pooling import normalized, pool
 from electra_tf.tasks.kinds.base import ServedNetwork
 from electra_tf.tasks.registry import KINDS, recipe
 from electra_tf.text import words
@@ -94,6 +94,7 @@ class TextEncoder(Servable):
     """A pre-trained encoder, which embeds texts; it has no head."""
 
     columns = ("text",)
+    pooling = Pooling()
 
     def score(self, tokens: Tokens) -> Outputs:
         """Returns `tokens`, float32 [B, L, H], the vectors of every position."""
@@ -110,9 +111,10 @@ class TextEncoder(Servable):
             "embed_tokens": trace(self.embed_tokens, self.columns, tf.string, [None])}
 
     def embed(self, text: tf.Tensor) -> Outputs:
-        """Returns the mean over all tokens, `pooled`, and the vector of [CLS], `cls`.
+        """Returns `pooled`, as `pooling` says the mean or others, and the vector of [CLS], `cls`.
 
-        Texts, string [B], are cut at the encoder's length; both are float32 [B, H].
+        Texts, string [B], are cut at the encoder's length; both are float32, of [B, H] or, for M
+        kinds of pooling, [B, M H].
         """
         outputs = self.embed_tokens(text)
         return {name: outputs[name] for name in ("pooled", "cls")}
@@ -127,9 +129,10 @@ class TextEncoder(Servable):
         tokens = self.row_encoder.encode(text)
         hidden = self._hidden(tokens)
         hidden = tf.where(tokens.padding_mask[:, :, tf.newaxis], hidden, 0.0)
-        pooled = {name: pool(hidden, tokens.padding_mask, mode)
-                  for name, mode in (("pooled", "mean"), ("cls", "cls"))}
-        return pooled | {"tokens": hidden, "token_ids": tokens.ids}
+        pooled = tf.concat([pool(hidden, tokens.padding_mask, mode)
+                            for mode in self.pooling.modes], axis=1)
+        return {"pooled": normalized(pooled) if self.pooling.normalize else pooled,
+                "cls": hidden[:, 0], "tokens": hidden, "token_ids": tokens.ids}
 
 
 class Detector(TextEncoder):
@@ -187,7 +190,7 @@ class ServedTask(Servable):
 def build(checkpoint: Checkpoint, threshold: float | None = None) -> Servable:
     """Returns a fine-tuned model, a pre-trained discriminator or an encoder, in float32.
 
-    `threshold` is the logit of "no answer" above which no answer is given; None gives every answer.
+    `threshold` is the one that was found in training; without it, that of the settings counts.
     Raises `UserError` for a discriminator of energies.
     """
     # A fine-tuned model, with its task's head.
@@ -209,11 +212,14 @@ def build(checkpoint: Checkpoint, threshold: float | None = None) -> Servable:
                         "probabilities of replaced tokens. To rank texts by energies: python -m "
                         "electra_tf.apps.tools.score_text")
     config = checkpoint.config.discriminator
-    texts = RowEncoder(checkpoint.text, config.max_position_embeddings)
+    positions, pooling = config.max_position_embeddings, checkpoint.pooling
+    texts = RowEncoder(checkpoint.text, min(positions, pooling.max_length or positions))
     encoder = create_encoder(config, LayerOptions(seed=0))
     if not checkpoint.has_discriminator:
         assign_weights(encoder.variables, checkpoint.weights, checkpoint.source)
-        return TextEncoder(encoder, tf.Module(), texts)
+        text_encoder = TextEncoder(encoder, tf.Module(), texts)
+        text_encoder.pooling = pooling
+        return text_encoder
     discriminator = Discriminator(encoder, LayerOptions(seed=0))
     assign_weights(discriminator.variables, checkpoint.weights, checkpoint.source)
     return Detector(encoder, discriminator.head, texts)

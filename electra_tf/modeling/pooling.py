@@ -28,6 +28,13 @@ def pool(hidden: tf.Tensor, padding_mask: tf.Tensor, mode: str) -> tf.Tensor:
     return total / (tf.sqrt(count) if mode == "mean_sqrt_len_tokens" else count)
 
 
+def normalized(vectors: tf.Tensor) -> tf.Tensor:
+    """Returns vectors of length 1, float32 [B, H]."""
+    # TensorFlow Serving does not link the op Square of `tf.math.l2_normalize`.
+    squares = tf.reduce_sum(vectors * vectors, axis=-1, keepdims=True)
+    return vectors * tf.math.rsqrt(tf.maximum(squares, 1e-24))
+
+
 class PoolingHead(tf_keras.layers.Layer):
     """A head without weights, which returns vectors of length 1."""
 
@@ -37,7 +44,4 @@ class PoolingHead(tf_keras.layers.Layer):
 
     def call(self, hidden: tf.Tensor, padding_mask: tf.Tensor) -> tf.Tensor:
         """Pools hidden [B, L, H] of any type over valid tokens, bool [B, L]; float32 [B, H]."""
-        pooled = pool(tf.cast(hidden, tf.float32), padding_mask, self.mode)
-        # TensorFlow Serving does not link the op Square of `tf.math.l2_normalize`.
-        squares = tf.reduce_sum(pooled * pooled, axis=-1, keepdims=True)
-        return pooled * tf.math.rsqrt(tf.maximum(squares, 1e-24))
+        return normalized(pool(tf.cast(hidden, tf.float32), padding_mask, self.mode))

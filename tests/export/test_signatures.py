@@ -1,16 +1,23 @@
 """Exported networks answer what fine-tuning predicts, or refuse, with ops that Serving links."""
 
+import dataclasses
+import warnings
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.export.servable import Detector, TextEncoder
+from electra_tf.api.electra import Electra
+from electra_tf.export.servable import Detector, TextEncoder, build
+from electra_tf.formats.pretrained import Pooling
 from electra_tf.modeling import inference
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.tasks.kinds import questions
 from electra_tf.tasks.task import Kind, QuestionExample, TaggedExample, TextExample
 from electra_tf.text.rows import RowEncoder
+from tests.support import tiny_networks
+from tests.support.few_words import VOCABULARY
 from tests.support.served_models import TEXT, example, tiny_discriminator, unlinked_ops
 
 TEXTS = ["The cafés won.", "", "a b " * 20, "Who won in (1999)?"]
@@ -128,6 +135,8 @@ def test_thresholds_withhold_labels_and_answers():
     assert above["answer"][0] != b""
     assert (below["answer"][0], below["start"][0], below["end"][0]) == (b"", 0, 0)
     assert below["no_answer_probability"] == above["no_answer_probability"] == probability
+    by_setting = example(Kind.QUESTION_ANSWERING, task__no_answer_threshold=float(-logit - 0.1))
+    assert by_setting.served().answer(*columns)["answer"][0] == b""
 
 
 def test_a_stock_tensorflow_serving_links_all_ops_of_all_signatures(signatures):
@@ -174,6 +183,18 @@ def test_embeddings_average_all_tokens(discriminator, detector):
         assert vectors.keys() == {"pooled", "cls"}
         for name, values in vectors.items():
             np.testing.assert_array_equal(values, outputs[name])
+
+
+@pytest.mark.parametrize("pooling", [
+    Pooling(modes=("cls",), normalize=True, max_length=8), Pooling(modes=("mean", "max"))])
+def test_an_encoder_of_sentence_transformers_pools_as_in_python(pooling):
+    encoder = dataclasses.replace(tiny_networks.without(
+        tiny_networks.pretrained(VOCABULARY), "generator", "discriminator"), pooling=pooling)
+    texts = ["The cafés won.", "", "a cafes " * 30]
+    with warnings.catch_warnings(action="ignore"):  # The last text is cut.
+        expected = Electra(encoder).embed(texts)
+    vectors = build(encoder).answer(tf.constant(texts))["pooled"]
+    np.testing.assert_allclose(vectors, expected, atol=ROUNDING)
 
 
 def test_rows_beyond_a_chunk_change_nothing(detector, monkeypatch):
