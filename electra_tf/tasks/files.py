@@ -357,7 +357,8 @@ def notes_on_copies(train: Sequence[Example], dev: Sequence[Example]) -> list[st
     notes = [f"texts that occur with different labels: {len(differing):,}, such as "
              f"{shown(' '.join(differing[0]))}"] if differing else []
     trained = {example.texts for example in train}
-    copies = sum(example.texts in trained for example in dev)
+    copies = sum(not trained.isdisjoint((example.texts, example.texts[::-1]))  # Swapped pairs too.
+                 for example in dev)
     return notes + [f"{copies:,} of {len(dev):,} examples of dev have texts that are also trained, "
                     "so the scores may be too high"] * bool(copies)
 

@@ -422,6 +422,17 @@ def test_a_copy_in_dev_is_noted_for_every_kind(tmp_path, kind, train, dev):
     assert not any("different labels" in note for note in task.notes)
 
 
+@pytest.mark.parametrize(("kind", "label"), [("regression", 1.5), ("sentence_embeddings", 1)])
+def test_a_pair_in_dev_with_swapped_texts_is_a_copy_but_may_have_another_label(
+        tmp_path, kind, label):
+    train = write(tmp_path / "a.csv", f"text,other,label\nx,y,1\nv,w,1\nz,y,{label}\n")
+    dev = write(tmp_path / "b.csv", "text,other,label\ny,x,0\nw,v,2\nv,v,3\n")
+    columns = ("text", "other")
+    task = registry.load(kind, None, Files(train=[train], dev=[dev], text_columns=columns))
+    assert [note for note in task.notes if "texts that" in note] == [
+        "2 of 3 examples of dev have texts that are also trained, so the scores may be too high"]
+
+
 def test_pairs_with_one_empty_text_are_trained_with_a_note(tmp_path):
     path = write(tmp_path / "a.csv", "title,body,label\na,,x\n,b,y\n,,x\nc,d,y\n")
     task = registry.load("classification", None, Files(
