@@ -17,8 +17,8 @@ MAX_LINE_BYTES = 64 << 20  # Bytes of the longest line of JSON that is read.
 _ROWS = 256  # Rows per batch.
 
 
-def split_lines(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
-    """Yields the lines of a file, without blank ones."""
+def split_lines(field: str, file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
+    """Yields the lines of a file, without blank ones; equal texts in a field have one key."""
     offset = 0
     while line := file.readline(MAX_LINE_BYTES):
         start, offset = offset, offset + len(line)
@@ -30,7 +30,14 @@ def split_lines(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
             yield damaged_stretch(path, f"{path}: the line at byte {start} has {offset - start} "
                                   f"bytes, more than the maximum of {MAX_LINE_BYTES}")
         elif line.strip(b" \t\r\n\xef\xbb\xbf"):
-            yield DocumentPart(content=line, key=key_of(line), path=path, offset=start)
+            yield DocumentPart(content=line, key=_text_key(field, line), path=path, offset=start)
+
+
+def _text_key(field: str, line: bytes) -> int:
+    try:
+        return key_of(json.loads(line)[field].encode())
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return key_of(line)  # `parse_object` describes the error.
 
 
 def parse_object(field: str, part: DocumentPart) -> Iterator[str]:

@@ -55,7 +55,8 @@ SOURCES: dict[str, Callable[[InputEntry, SourceOptions], Source]] = {
         matching_files(entry.pattern, names=plain_text.BOOK_FILES), "books",
         plain_text.split_book, plain_text.parse_book),
     "jsonl": lambda entry, options: FileSource(
-        matching_files(entry.pattern), f"jsonl#{entry.field}", fields.split_lines,
+        matching_files(entry.pattern), f"jsonl#{entry.field}",
+        functools.partial(fields.split_lines, entry.field),
         functools.partial(fields.parse_object, entry.field)),
     "parquet": lambda entry, options: FileSource(
         matching_files(entry.pattern), f"parquet#{entry.field}",

@@ -22,6 +22,17 @@ def test_a_line_of_json_is_a_document(tmp_path):
     assert read(f"jsonl:{tmp_path}/a.jsonl.gz") == [["One.", "Two \u2028é."], [], ["3."]]
 
 
+def test_copies_of_a_text_with_other_ids_are_in_one_split(tmp_path):
+    (tmp_path / "a.txt").write_text("Café.\n")
+    (tmp_path / "a.jsonl").write_text(
+        '{"id": 1, "text": "Café."}\n{"id": 2, "text": "Caf\\u00e9."}\n{"text": 3}\n{\n')
+    plain, first, second, *damaged = [
+        part.key for name in ("a.txt", "jsonl:a.jsonl")
+        for part in open_source(name.replace("a.", f"{tmp_path}/a.")).documents()]
+    assert plain == first == second
+    assert len({plain, *damaged}) == 3
+
+
 @pytest.mark.parametrize(("bad", "message"), [
     (b'{"text": "a" "b"}', "the line at byte 17 is not JSON: Expecting ',' delimiter at byte 30;"),
     (b"[1]", "the line at byte 17 is not a JSON object; it is [1]."),
