@@ -206,8 +206,8 @@ def _outputs(graph: _Graph, model: Servable) -> dict[str, tuple[str, list[str | 
         x = graph.gelu_dense(x, head.hidden)
     logits = graph.dense(x, *head.dense.parameters())
     if spec.kind is Kind.REGRESSION:
-        score = graph.op("Add", graph.op("Mul", logits, graph.constant(spec.scale)),
-                         graph.constant(spec.offset))
+        scale, offset = map(graph.constant, spec.float32_units)
+        score = graph.op("Add", graph.op("Mul", logits, scale), offset)
         return {"score": (graph.reshape(score, [-1]), [])}
     shape = [*(["length"] if by_token else []), len(spec.labels)]
     probabilities = (graph.op("Sigmoid", logits) if spec.kind is Kind.MULTILABEL

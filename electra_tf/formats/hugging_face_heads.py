@@ -148,8 +148,9 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
     # The layers of that class, with parts of one output side by side.
     layers = {layer: concatenated(names) for layer, names in hidden if names[0] in sizes}
     # The converted head outputs a regression in the units of the labels.
-    kernel, bias = (value * np.float32(spec.scale) for value in concatenated(parts))
-    bias = bias + np.float32(spec.offset)
+    scale, offset = spec.float32_units
+    kernel, bias = (value * scale for value in concatenated(parts))
+    bias = bias + offset
     if len(layers) < len(hidden):
         layers[hidden[0][0]], (kernel, bias) = _through_gelu(kernel, bias, source)
     layers[output] = kernel, bias

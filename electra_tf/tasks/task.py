@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from electra_tf.core import strict_json
 from electra_tf.core.errors import UserError, shown
 
@@ -117,6 +119,20 @@ class TaskSpec:
             raise ValueError(f"labels {shown(self.labels)}, metrics {shown(self.metrics)}")
         if not (0 < self.scale < math.inf and math.isfinite(self.offset)):
             raise ValueError(f"scale {self.scale}, offset {self.offset}")
+
+    @property
+    def float32_units(self) -> tuple[np.float32, np.float32]:
+        """Scale and offset of an exported or converted model, whose answers are float32.
+
+        Raises `UserError` if that rounds answers by a hundredth of the scale or more.
+        """
+        scale, offset = np.float32(self.scale), np.float32(self.offset)
+        if not (step := np.spacing(abs(offset))) <= self.scale / 100:
+            raise UserError(
+                f"the numbers of the task {self.name} have the mean {self.offset:g} and the "
+                f"standard deviation {self.scale:g}, and other formats answer in float32, in steps "
+                f"of {step:g} there: predict with the run, or train on differences from the mean.")
+        return scale, offset
 
     @property
     def label_words(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from safetensors.numpy import load_file
 from scipy import special
 
@@ -92,6 +93,17 @@ def test_a_head_without_a_hidden_layer_computes_the_same_through_gelu(
     expected = vectors @ model.weights["head/dense/kernel"] + model.weights["head/dense/bias"]
     expected = expected * model.task.scale + model.task.offset
     np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-5)
+
+
+def test_numbers_that_float32_rounds_by_a_part_of_their_deviation_are_refused(checkpoint, tmp_path):
+    # Seconds of 2020: float32 has steps of 2^(30 - 23) = 128 from 2^30 on, and an hour has 3,600.
+    hours, weeks = (finetuned(checkpoint, Kind.REGRESSION, (), {"dense": 1}, scale=scale,
+                              offset=1.6e9) for scale in (3_600.0, 604_800.0))
+    pretrained.write(weeks, tmp_path / "weeks", Format.HUGGING_FACE)
+    for export in (lambda: pretrained.write(hours, tmp_path / "hours", Format.HUGGING_FACE),
+                   lambda: servable.build(hours).answer(tf.constant(["a"]))):
+        with refused(r"mean 1.6e\+09 and the standard deviation 3600, .* steps of 128 there"):
+            export()
 
 
 def test_heads_that_transformers_does_not_have_are_refused(checkpoint, tmp_path):

@@ -216,7 +216,8 @@ class Regression(TextKind):
 
 def _in_units(spec: TaskSpec, outputs: tf.Tensor) -> base.Outputs:
     """Returns outputs of a regression's head, float32 [B, 1], on the task's scale."""
-    return {"score": tf.squeeze(outputs, axis=-1) * spec.scale + spec.offset}
+    scale, offset = spec.float32_units
+    return {"score": tf.squeeze(outputs, axis=-1) * scale + offset}
 
 
 def label_scores(names: Sequence[str], labels: np.ndarray,
