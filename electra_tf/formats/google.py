@@ -25,7 +25,7 @@ from electra_tf.formats.parts import (
     require_pretrained,
 )
 from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Checkpoint
-from electra_tf.text.normalization import Normalization, TextSettings, recorded_normalization
+from electra_tf.text.normalization import Normalization, TextSettings
 from electra_tf.text.vocabulary import VOCABULARY_FILE
 
 PREFIX, CONFIG_FILE = "model.ckpt", "bert_config.json"
@@ -37,17 +37,9 @@ def read(prefix: str, vocab_file: Path | None, normalization: Normalization | No
          num_heads: int | None) -> Checkpoint:
     """Returns the networks of a TensorFlow checkpoint of Google's code."""
     vocab_file = vocab_file or storage.path(prefix).parent / VOCABULARY_FILE
-    text = TextSettings.load(vocab_file, normalization)
-    # A cased vocabulary would be read as uncased, the default, if no file says otherwise.
-    if normalization is None and recorded_normalization(text.vocabulary, vocab_file) is None:
-        capitals = [token for token in text.vocabulary.tokens if re.match("(##)?[A-Z]", token)]
-        if len(capitals) > text.vocabulary.size / 100:
-            raise UserError(
-                f"{vocab_file} has {len(capitals):,} tokens with capitals, such as "
-                f"{capitals[0]!r}, and no file says that text isn't lower-cased. Convert the "
-                "checkpoint: python -m "
-                f"electra_tf.apps.tools.convert_checkpoint --from={prefix} --to=NEW_DIRECTORY "
-                "--to_format=run --nolower_case")
+    text = TextSettings.load(vocab_file, normalization, cased_fix=(
+        "Convert the checkpoint: python -m electra_tf.apps.tools.convert_checkpoint "
+        f"--from={prefix} --to=NEW_DIRECTORY --to_format=run --nolower_case"))
     with open_reader(prefix) as reader:
         model, weights = _read_networks(reader, prefix, num_heads)
     model, weights = drop_padding_rows(model, weights, text.vocabulary, prefix)

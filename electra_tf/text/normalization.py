@@ -14,7 +14,7 @@ from absl import flags
 from electra_tf.core import atomic_file, storage, strict_json
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import Path
-from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, Vocabulary
+from electra_tf.text.vocabulary import CONTINUATION, MAX_WORD_CHARACTERS, Vocabulary
 
 SUFFIX = ".manifest.json"
 VOCABULARY_FACT = "vocabulary"  # Name of the vocabulary's digest among the facts of a run.
@@ -100,17 +100,25 @@ class TextSettings:
     normalization: Normalization = UNCASED
 
     @classmethod
-    def load(cls, vocab_file: Path, normalization: Normalization | None = None, **fix: str
+    def load(cls, vocab_file: Path, normalization: Normalization | None = None,
+             cased_fix: str = "Give --normalization, such as bert_cased.", **fix: str
              ) -> "TextSettings":
         """Reads a vocabulary, with or without a manifest beside it, or raises `UserError`.
 
-        Without `normalization`, the manifest's normalization applies, or BERT's uncased one.
+        Without `normalization`, the manifest's normalization applies, or BERT's uncased one, which
+        `UserError` with `cased_fix` refuses for a vocabulary with capitals.
         """
         vocabulary = Vocabulary.load(vocab_file, **fix)
         recorded = recorded_normalization(vocabulary, vocab_file)
         if recorded is not None and normalization not in (None, recorded):
             raise UserError(f"{vocab_file} was learned with normalization {recorded}, not "
                             f"{normalization}: leave the flag out, or learn another vocabulary.")
+        capitals = [token for token in vocabulary.tokens
+                    if token.removeprefix(CONTINUATION)[:1].isupper()]
+        if recorded is normalization is None and len(capitals) > vocabulary.size / 100:
+            raise UserError(f"{vocab_file} has {len(capitals):,} tokens with capitals, such as "
+                            f"{capitals[0]!r}, and no file says that text isn't lower-cased. "
+                            f"{cased_fix}")
         return cls(vocabulary=vocabulary, normalization=recorded or normalization or UNCASED)
 
     @property

@@ -108,6 +108,16 @@ def test_without_a_manifest_it_is_the_users_or_berts_uncased(vocab_file):
     assert TextSettings.load(vocab_file, NFC) == WORDS
 
 
+@pytest.mark.parametrize("word", ["Paris", "Москва", "##Étés"])
+def test_a_cased_vocabulary_without_a_manifest_needs_a_normalization(tmp_path, word):
+    words = Vocabulary((*SPECIAL_TOKENS, word, *(f"word{number}" for number in range(90))))
+    words.save(tmp_path / "vocab.txt")
+    with pytest.raises(UserError, match=f"capitals, such as '{word}', .* Give --norm"):
+        TextSettings.load(tmp_path / "vocab.txt")
+    for chosen in (UNCASED, NFC):
+        assert TextSettings.load(tmp_path / "vocab.txt", chosen).normalization == chosen
+
+
 def test_a_manifest_of_another_vocabulary_is_refused(vocab_file):
     Vocabulary((*SPECIAL_TOKENS, "other")).save(vocab_file)
     with pytest.raises(UserError, match=r"vocab.txt.manifest.json is of another vocabulary \(7 e"):
