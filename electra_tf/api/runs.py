@@ -74,18 +74,19 @@ class TaskModel:
         if spec.kind is not Kind.TAGGING:
             in_memory.refuse_columns(examples)
         # A data frame can have its columns in another order than the task.
-        if len(getattr(examples, "columns", ())) > 1 and spec.kind is not Kind.SENTENCE_EMBEDDINGS:
-            names = (kind.served_inputs(spec) if spec.kind is Kind.QUESTION_ANSWERING
-                     else spec.text_columns)
-            if missing := {*names} - {*map(str, examples.columns)}:
+        table: Any = examples
+        if len(getattr(table, "columns", ())) > 1 and spec.kind is not Kind.SENTENCE_EMBEDDINGS:
+            is_question = spec.kind is Kind.QUESTION_ANSWERING
+            names = kind.served_inputs(spec) if is_question else spec.text_columns
+            if missing := {*names} - {*map(str, table.columns)}:
                 raise UserError(f"examples have no column {min(missing)!r}. There are: "
-                                f"{', '.join(map(str, examples.columns))}; rename columns.")
-            examples = (examples[names[0]] if len(names) == 1
-                        else zip(*(examples[name] for name in names), strict=True))
+                                f"{', '.join(map(str, table.columns))}; rename columns.")
+            table = (table[names[0]] if len(names) == 1
+                     else zip(*(table[name] for name in names), strict=True))
         records = self._predictor.predict([
             to_string(example) if isinstance(example, str | bytes)
             else list(map(to_string, to_list(example, "every example")))
-            for example in to_list(examples, "examples")])
+            for example in to_list(table, "examples")])
         return [{name: value for name, value in record.items() if name != "key"}
                 for record in records]
 

@@ -21,17 +21,10 @@ from electra_tf.export.checksums import write_checksums
 from electra_tf.export.comparison import Quantization, compare, network_function, probe_tokens
 from electra_tf.export.onnx_runtime import CONFIG_FILE, MODEL_FILE, OnnxModel
 from electra_tf.export.saved_model import probes
-from electra_tf.export.servable import (
-    TOKEN_INPUTS,
-    Detector,
-    Servable,
-    ServedTask,
-    TextEncoder,
-)
+from electra_tf.export.servable import TOKEN_INPUTS, Detector, Servable, ServedTask
 from electra_tf.formats.hugging_face import encoder_entries
 from electra_tf.formats.hugging_face_heads import head_entries
 from electra_tf.formats.hugging_face_tokenizer import write_exact_text
-from electra_tf.formats.pretrained import Pooling
 from electra_tf.modeling.encoder import Encoder, EncoderLayer
 from electra_tf.modeling.fused import LAYER_NORM_EPSILON, MASKED_SCORE
 from electra_tf.modeling.layers import Dense, LayerNorm
@@ -63,8 +56,7 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
         "architectures": ["ElectraModel"], "id2label": {}, "text_columns": list(model.columns),
         "max_seq_length": model.row_encoder.max_length, "keeps_tail": False,
         "label_threshold": None}
-    if isinstance(model, TextEncoder) and (
-            model.pooling.normalize or model.pooling.modes != Pooling.modes):
+    if model.pooling.normalize or model.pooling.modes != ("mean",):
         note_once("the checkpoint defines the pooling of its vectors, and `answer` of an ONNX file "
                   f"returns their mean without normalization; {_ELSE}, or pool `score`'s tokens")
     # A task adds its labels and the way it cuts long texts.

@@ -43,6 +43,7 @@ class Servable(abc.ABC):
 
     columns: tuple[str, ...]
     """Names of the texts that `answer` takes."""
+    pooling = Pooling()  # Of an encoder without a head.
 
     def __init__(self, encoder: InferenceEncoder | Encoder, head: tf_keras.layers.Layer,
                  row_encoder: RowEncoder):
@@ -94,7 +95,6 @@ class TextEncoder(Servable):
     """A pre-trained encoder, which embeds texts; it has no head."""
 
     columns = ("text",)
-    pooling = Pooling()
 
     def score(self, tokens: Tokens) -> Outputs:
         """Returns `tokens`, float32 [B, L, H], the vectors of every position."""
@@ -212,14 +212,14 @@ def build(checkpoint: Checkpoint, threshold: float | None = None) -> Servable:
                         "probabilities of replaced tokens. To rank texts by energies: python -m "
                         "electra_tf.apps.tools.score_text")
     config = checkpoint.config.discriminator
-    positions, pooling = config.max_position_embeddings, checkpoint.pooling
-    texts = RowEncoder(checkpoint.text, min(positions, pooling.max_length or positions))
+    positions = config.max_position_embeddings
+    texts = RowEncoder(checkpoint.text, min(positions, checkpoint.pooling.max_length or positions))
     encoder = create_encoder(config, LayerOptions(seed=0))
     if not checkpoint.has_discriminator:
         assign_weights(encoder.variables, checkpoint.weights, checkpoint.source)
-        text_encoder = TextEncoder(encoder, tf.Module(), texts)
-        text_encoder.pooling = pooling
-        return text_encoder
+        embedder = TextEncoder(encoder, tf.Module(), texts)
+        embedder.pooling = checkpoint.pooling
+        return embedder
     discriminator = Discriminator(encoder, LayerOptions(seed=0))
     assign_weights(discriminator.variables, checkpoint.weights, checkpoint.source)
     return Detector(encoder, discriminator.head, texts)
