@@ -19,8 +19,7 @@ from electra_tf.finetuning.predict import TaskPredictor, predict_file
 from electra_tf.finetuning.results import Results, glue_table, median_table, score_table
 from electra_tf.finetuning.run import FinetuningRun, prepare_trained
 from electra_tf.formats import pretrained
-from electra_tf.formats import run as run_format
-from electra_tf.formats.pretrained import Checkpoint
+from electra_tf.formats.pretrained import Checkpoint, Format
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import Kind
@@ -96,7 +95,7 @@ def train(changes: Changes) -> None:
 def scratch_runs(run: FinetuningRun) -> dict[str, FinetuningRun]:
     """Returns `SCRATCH_RUNS`; that with the encoder's initialization only if it is not normal."""
     source, normal = storage.path(flags.FLAGS.init_checkpoint), InitializationConfig.normal()
-    known = {} if hub.is_model_name(source) else run_format.initialization(source)
+    known = {} if hub.is_model_name(source) else Format.RUN.module.initialization(source)
     settings = dict(zip(SCRATCH_RUNS, (known, normal), strict=True))
     return {name: dataclasses.replace(run, model_dir=run.model_dir / directory,
                                       config=override(run.config, settings[name]))

@@ -1,7 +1,12 @@
-"""A trained model independent of its format, and the functions that read and write every format."""
+"""A trained model independent of its format, and the functions that read and write every format.
+
+Each format has a module with this name, which is imported when a model of that format is read or
+written.
+"""
 
 import dataclasses
 import enum
+import importlib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -39,6 +44,11 @@ class Format(enum.StrEnum):
     RUN = "run"
     GOOGLE = "google"
     HUGGING_FACE = "hugging_face"
+
+    @property
+    def module(self) -> Any:
+        """The module of `electra_tf.formats` with its functions `read` and `write`."""
+        return importlib.import_module(f"electra_tf.formats.{self}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -109,22 +119,20 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
     of Google, `vocab_file`, `normalization` and `num_heads` replace what the files beside them say.
     Raises `UserError` for damage, missing or unknown weights, and values that aren't finite.
     """
-    from electra_tf.formats import google, hugging_face, run  # They import this module.
-
     # Read the format that the files show.
     form = Format.HUGGING_FACE if hub.is_model_name(path) else _find_format(path)
     if form is Format.RUN:
-        checkpoint = run.read(path)
+        checkpoint = form.module.read(path)
     elif form is Format.HUGGING_FACE:
-        checkpoint = hugging_face.read(path, encoder_only=encoder_only, with_task=with_task,
-                                       text_columns=text_columns)
+        checkpoint = form.module.read(path, encoder_only=encoder_only, with_task=with_task,
+                                      text_columns=text_columns)
     elif form is Format.GOOGLE:
         prefix = _find_prefix(path)
         folder = storage.path(prefix).parent
         if folder.name == CHECKPOINTS and (folder.parent / SETTINGS_FILE).exists():
             raise UserError(f"{path} is a checkpoint of a run; name the run's directory, "
                             f"{folder.parent}.")
-        checkpoint = google.read(prefix, vocab_file, normalization, num_heads)
+        checkpoint = form.module.read(prefix, vocab_file, normalization, num_heads)
     else:
         raise UserError(f"{path} holds no checkpoint: neither {SETTINGS_FILE} (a run of this "
                         "program), nor config.json (Hugging Face), nor *.index (Google)."
@@ -143,10 +151,7 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
 
 def write(checkpoint: Checkpoint, directory: Path, form: Format) -> None:
     """Writes a model into a new directory; refuses weights that the format cannot hold."""
-    from electra_tf.formats import google, hugging_face, run
-
-    modules = {Format.RUN: run, Format.GOOGLE: google, Format.HUGGING_FACE: hugging_face}
-    modules[form].write(checkpoint, directory)
+    form.module.write(checkpoint, directory)
 
 
 def _find_format(path: Path) -> Format | None:
