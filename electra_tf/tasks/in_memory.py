@@ -119,8 +119,12 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *,
 
 
 def refuse_columns(data: Any) -> None:
-    """Raises `UserError` for a tuple of lists of texts: columns for transformers, rows here."""
-    if isinstance(data, tuple) and data and all(isinstance(value, list) for value in data) and any(
+    """Raises `UserError` for a tuple of lists of texts: columns for transformers, rows here.
+
+    So are arrays, and columns of data frames.
+    """
+    if isinstance(data, tuple) and data and all(
+            isinstance(value, list) or getattr(value, "ndim", 0) == 1 for value in data) and any(
             isinstance(text, str | bytes) for value in data for text in value):
         raise UserError("a tuple of lists is ambiguous; write list(zip(first, second)) for "
                         f"pairs of texts. Received: {shown(data)}")

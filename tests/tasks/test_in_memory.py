@@ -122,6 +122,7 @@ def test_integers_and_booleans_are_labels_as_text_and_dev_is_held_out():
     (([], []), "no examples"), ((TEXTS, [1, "a", 0, 1]), "int, str"),
     ((TEXTS,), "train has no labels"), ((TEXTS, [1] * 4), "one label only"),
     (((["a", "b"], ["c", "d"]), [0, 1]), "ambiguous"),
+    ((tuple(np.array([["a", "b"], ["c", "d"]])), [0, 1]), "ambiguous"),
     (([("a", "b"), "c"], [0, 1]), r"train:2: 2 text\(s\) per example"),
     ((data_set(TEXTS, LABELS).repeat(),), "without an end"),
     ((TEXTS, LABELS, TEXTS), "dev has no labels"),
