@@ -97,9 +97,17 @@ def define() -> None:
     overrides.define_setting_flags(SETTINGS, SIZES)
 
 
+def pretraining_identity(model_dir: storage.Path) -> dict[str, Any]:
+    """Returns the settings and facts of a run of pre-training; `UserError` for another one."""
+    identity = read_identity(model_dir)
+    if "objective.name" not in identity:
+        raise UserError(f"{model_dir} holds a fine-tuned model; name another --model_dir.")
+    return identity
+
+
 def all_settings(model_dir: storage.Path) -> dict[str, Any]:
     """Returns the settings of the run in a directory, with the steps of all its stages."""
-    saved = run_directory.settings_of(read_identity(model_dir))
+    saved = run_directory.settings_of(pretraining_identity(model_dir))
     objective = overrides.override(PretrainingConfig(), saved).objective
     if objective.generator_steps(saved[STEPS]):
         directory = objective.generator_dir(model_dir)
@@ -176,7 +184,7 @@ def main() -> None:
 
     # Given settings must equal the run's, unless they leave the choice to it; of the others only
     # those of runtime count.
-    identity = read_identity(model_dir)
+    identity = pretraining_identity(model_dir)
     required = [*changes, *(["model"] if values.model_size else [])]
     given = {name: value for name, value in overrides.flatten(config).items()
              if (name in required or name.split(".")[0] in required) and name in identity

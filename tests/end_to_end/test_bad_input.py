@@ -6,7 +6,10 @@ import shutil
 
 import pytest
 
+from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.run_directory import only_process
+from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.core.atomic_file import write_json
 from electra_tf.core.errors import UserError
 from electra_tf.data import manifest
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -81,5 +84,11 @@ def test_what_does_not_fit_an_existing_run_is_refused_by_name(call, records, mod
         refused("another process")
     call("--log_every_steps=7", "--gradient_accumulation_steps=2",
          "--keep_checkpoint_max=9")  # They decide no result.
+    facts = {name: value for name, value in run_directory.read_identity(model_dir).items()
+             if "." not in name}
+    write_json(model_dir / "settings.json",
+               run_directory.identity(FinetuningConfig(), facts | {"task_name": "cola"}))
+    for mode in ("eval", "samples"):
+        refused("holds a fine-tuned model", f"--mode={mode}")
     (model_dir / "settings.json").write_text("{")
     refused("settings.json is damaged")
