@@ -37,7 +37,9 @@ class Counts:
     letterless_lines: NonNegative = 0
     """The fields from here to `dropped_text_bytes` count dropped text. Each dropped line is in one
     of them and not in `lines`; dropped documents are also in `documents`."""
+    boilerplate_lines: NonNegative = 0  # In manifests of earlier builds only.
     short_or_long_lines: NonNegative = 0
+    other_language_documents: NonNegative = 0  # In manifests of earlier builds only.
     near_duplicate_documents: NonNegative = 0
     lines_of_dropped_documents: NonNegative = 0
     duplicate_lines: NonNegative = 0
@@ -56,9 +58,12 @@ class Counts:
     changed_characters: NonNegative = 0  # Letters that stripping accents changes or would change.
     skipped_documents: NonNegative = 0
     """Damaged documents, or parts of one, that --on_error=skip left out."""
+    hangul_characters: NonNegative = 0  # In manifests of earlier builds only.
+    unknown_by_script: Mapping[str, NonNegative] | None = None  # In these only.
 
     def __add__(self, other: "Counts") -> "Counts":
-        return Counts(**{name: value + getattr(other, name) for name, value in vars(self).items()})
+        return Counts(**{name: value + getattr(other, name) for name, value in vars(self).items()
+                         if name != "unknown_by_script"})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -48,6 +48,15 @@ def test_a_missing_truncated_or_changed_shard_is_named_with_the_fix(
         manifest.verify_shards(copy, made, checksums=False)
 
 
+def test_records_of_earlier_builds_are_read_with_their_fingerprint(records, tmp_path):
+    path = shutil.copytree(records, tmp_path / "records") / "manifest.json"
+    content = json.loads(path.read_text())
+    content["counts"] |= {"boilerplate_lines": 0, "other_language_documents": 0,
+                          "hangul_characters": 0, "unknown_by_script": {"Latin": 3}}
+    path.write_text(json.dumps(content))
+    assert manifest.load(path.parent).fingerprint == manifest.load(records).fingerprint
+
+
 def test_a_missing_manifest_means_an_unfinished_build_or_another_directory(tmp_path):
     with pytest.raises(UserError, match="did not finish.*data_prep.build_pretraining_data"):
         manifest.load(tmp_path)
