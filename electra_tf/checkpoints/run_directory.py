@@ -197,7 +197,8 @@ def read_identity(model_dir: Path) -> dict[str, Any]:
             equal = received == value and isinstance(received, bool) == isinstance(value, bool)
             require(equal, name, f"of type {type(value).__name__}", received)
     except UserError as error:
-        raise UserError(f"{path} is damaged: {str(error).rstrip('.')}; {fix}") from error
+        raise UserError(f"{path} is damaged, or of another version of this program: "
+                        f"{str(error).rstrip('.')}; {fix}") from error
 
     # No setting is missing: a default of today may not be that of the run.
     if missing := sorted(values.keys() - saved.keys()):
