@@ -43,9 +43,7 @@ class Adam(tf.Module):
         self._rate_factors = list(rate_factors or [1.0] * len(self._variables))
         self._distinct_factors = sorted(set(self._rate_factors))
         self.first_moments, self.second_moments = (
-            [tf.Variable(tf.zeros_like(variable), trainable=False,
-                         name=f"{variable.name.split(':')[0]}/{kind}")
-             for variable in self._variables] for kind in ("adam_m", "adam_v"))
+            new_slots(kind, self._variables) for kind in ("adam_m", "adam_v"))
 
     def apply(self, gradients: Sequence[tf.Tensor], rate: tf.Tensor, *, step: tf.Tensor,
               clip_factor: tf.Tensor, finite: tf.Tensor) -> None:
@@ -152,6 +150,15 @@ class Lamb(Adam):
             rate *= tf.where((weight_norm > 0.0) & (update_norm > 0.0),
                              tf.math.divide_no_nan(weight_norm, update_norm), 1.0)
         variable.assign_sub(rate * update)
+
+
+def new_slots(kind: str, variables: Sequence[tf.Variable]) -> list[tf.Variable]:
+    """Creates a slot of zeros for each variable, all with one name.
+
+    Creating a variable takes TensorFlow a millisecond with a new name, 0.2 ms with an earlier one.
+    """
+    return [tf.Variable(tf.zeros_like(variable), trainable=False, name=f"slots/{kind}")
+            for variable in variables]
 
 
 def clip_factor_and_norm(gradients: Sequence[tf.Tensor],

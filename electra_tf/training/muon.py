@@ -10,7 +10,7 @@ from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.core.errors import UserError
 from electra_tf.modeling.fused import fused
 from electra_tf.modeling.parameter_shapes import ENCODER, GENERATOR
-from electra_tf.training.adam import Adam
+from electra_tf.training.adam import Adam, new_slots
 
 MOMENTUM = 0.95
 NETWORKS = {"discriminator": (ENCODER,), "generator": (GENERATOR,), "both": (ENCODER, GENERATOR)}
@@ -68,9 +68,7 @@ class Muon(Adam):
         self._matmul_type = matmul_type
         self._matrices = [variables[index] for index in self._indices]
         self._matrix_factors = np.float32([factors[index] for index in self._indices])
-        self.momenta = [tf.Variable(tf.zeros_like(variable), trainable=False,
-                                    name=f"{variable.name.split(':')[0]}/muon_m")
-                        for variable in self._matrices]
+        self.momenta = new_slots("muon_m", self._matrices)
         shapes = [tuple(variable.shape) for variable in self._matrices]
         self._groups = [[number for number, other in enumerate(shapes) if other == shape]
                         for shape in sorted(set(shapes))]
