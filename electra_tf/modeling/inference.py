@@ -139,8 +139,10 @@ class ModernInferenceEncoder(tf.Module):
 
     def assign(self, encoder: Encoder) -> None:
         """Copies the weights of an encoder of the same sizes."""
-        for variable, value in zip(self._encoder.variables, encoder.variables, strict=True):
-            variable.assign(value)
+        # By name, because Keras lists the weights of frozen layers last.
+        weights = {variable.name: variable for variable in encoder.variables}
+        for variable in self._encoder.variables:
+            variable.assign(weights[variable.name])
 
     def __call__(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
                  rng: None = None) -> tf.Tensor:

@@ -119,6 +119,13 @@ def test_one_graph_answers_for_any_batch_and_length(batch, dtype):
                                    atol=tolerance)
 
 
+def test_answers_have_the_weights_of_frozen_layers_too(batch):
+    network = random_encoder(CONFIG)
+    for part in (network.embeddings, network.encoder_layers[0]):
+        part.trainable = False  # Keras then lists their weights last.
+    require_close([inference_encoder(network, tf.float32).first(*batch)], [network.first(*batch)])
+
+
 @pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16], ids=lambda dtype: dtype.name)
 def test_geglu_and_its_gradient_are_those_of_its_formula(dtype):
     drawn = [tf.cast(tf.random.stateless_normal([5, 7], [1, seed], stddev=2.0), dtype)
