@@ -26,8 +26,9 @@ class Rng:
     seed: int
     step: tf.Tensor  # int64 [].
     first_example: tf.Tensor
-    """int64 []: index in the global batch of the first row of the tensors drawn."""
-    stride: int = 1  # Difference between the indices of two successive rows in the global batch.
+    """int64 []: index in the global batch of the first example of the tensors drawn."""
+    stride: int = 1  # Difference between the indices of two successive examples.
+    parts: int = 1  # Successive rows of the tensors drawn that belong to one example.
     scope: str = ""  # Prefix of every stream's name.
 
     def within(self, scope: str) -> "Rng":
@@ -38,7 +39,7 @@ class Rng:
         """Returns the streams with these names, which are unique within the step."""
         keys = [[stream_key(self.seed, self.scope + name)] for name in names]
         return Streams(tf.constant(np.array(keys, np.uint64)), self.first_example, self.step,
-                       self.stride)
+                       self.stride, self.parts)
 
     def bits(self, stream: str, batch_size: int | tf.Tensor, words: int) -> tf.Tensor:
         """Draws uniform 32-bit words of one stream, int32 [batch_size, words]."""
@@ -56,19 +57,23 @@ class Streams(NamedTuple):
     first_example: tf.Tensor  # int64 [].
     step: tf.Tensor  # int64 [].
     stride: int
+    parts: int
 
     def bits(self, index: int, batch_size: int | tf.Tensor, words: int) -> tf.Tensor:
         """Draws uniform 32-bit words of a stream, int32 [batch_size, words]."""
         blocks = -(-words // _WORDS_PER_BLOCK)
+        width = blocks * _WORDS_PER_BLOCK
         # The counter of the first row's first block; a block of Philox has four words.
-        first_block = tf.cast(self.first_example, tf.uint64) * tf.constant(blocks, tf.uint64)
+        first_block = tf.cast(self.first_example, tf.uint64) * tf.constant(
+            self.parts * blocks, tf.uint64)
         drawn = tf.raw_ops.StatelessRandomUniformFullIntV2(
-            shape=[batch_size * self.stride, blocks * _WORDS_PER_BLOCK], key=self.keys[index],
+            shape=[batch_size * self.stride, width], key=self.keys[index],
             counter=tf.stack([first_block, tf.cast(self.step, tf.uint64)]), alg=_PHILOX,
             dtype=tf.int32)
-        if self.stride > 1:  # The rows between are drawn and dropped; a row has few words.
-            drawn = tf.reshape(drawn, [batch_size, self.stride, -1])[:, 0]
-        return drawn if words % _WORDS_PER_BLOCK == 0 else drawn[:, :words]
+        if self.stride > 1:  # The examples between are drawn and dropped; a row has few words.
+            drawn = tf.reshape(drawn, [-1, self.stride, self.parts * width])[:, 0]
+            drawn = tf.reshape(drawn, [-1, width])
+        return drawn if words == width else drawn[:, :words]
 
     def dropout_keys(self, batch_size: int | tf.Tensor) -> list[tf.Tensor]:
         """Draws the keys of `keep_mask` from every stream, uint32 [B, 2] each."""

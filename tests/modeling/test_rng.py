@@ -18,11 +18,13 @@ def test_words_are_philox_4x32_10(monkeypatch):
 
 
 @pytest.mark.parametrize("words", [1, 6, 64])
-@pytest.mark.parametrize(("first", "stride"), [(10, 1), (4, 3)])
-def test_an_examples_bits_dont_depend_on_the_rows_around_it(words, first, stride):
-    all_bits = rng_at().bits("stream", 13, words)
-    part = dataclasses.replace(rng_at(first_example=first), stride=stride)
-    np.testing.assert_array_equal(part.bits("stream", 3, words), all_bits[first::stride])
+@pytest.mark.parametrize(("first", "stride", "parts"), [(10, 1, 1), (4, 3, 1), (10, 1, 5),
+                                                        (4, 3, 5)])
+def test_an_examples_bits_dont_depend_on_the_rows_around_it(words, first, stride, parts):
+    all_bits = rng_at().bits("stream", 13 * parts, words).numpy().reshape([13, parts, words])
+    part = dataclasses.replace(rng_at(first_example=first), stride=stride, parts=parts)
+    bits = part.bits("stream", 3 * parts, words).numpy().reshape([3, parts, words])
+    np.testing.assert_array_equal(bits, all_bits[first::stride])
 
 
 def test_step_stream_seed_and_scope_each_change_the_bits():

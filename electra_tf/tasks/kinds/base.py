@@ -345,11 +345,8 @@ def as_rows(batch: RowBatch,
     if batch.ids.shape.rank == 2:
         return tokens, rng
     parts, length = dimensions(batch.ids)[1:]
-    if rng is not None:  # Every row has its own index in the global batch.
-        first, stride = rng.first_example, rng.stride
-        rng = dataclasses.replace(
-            rng, first_example=first // stride * stride * parts + first % stride)
-    return Tokens(*(tf.reshape(values, [-1, length]) for values in tokens)), rng
+    return Tokens(*(tf.reshape(values, [-1, length]) for values in tokens)), (
+        None if rng is None else dataclasses.replace(rng, parts=parts))
 
 
 def json_lines(records: Sequence[Record]) -> str:

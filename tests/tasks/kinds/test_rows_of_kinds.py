@@ -1,5 +1,6 @@
 """Examples become rows that lose nothing unsaid, with the targets that their loss needs."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -8,13 +9,14 @@ import tensorflow as tf
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import RowBatch
-from electra_tf.modeling.rng import Rng
+from electra_tf.modeling.rng import dropout_keys
 from electra_tf.tasks.kinds import base, tagging
 from electra_tf.tasks.registry import KINDS
 from electra_tf.tasks.task import QuestionExample, TaggedExample, TaskSpec, TextExample
 from electra_tf.text.normalization import TextSettings
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.support.rng import rng_at
 
 WORDS = ("a", "b", "c", "##d", ".")
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *WORDS))
@@ -129,14 +131,16 @@ def test_a_long_sentence_becomes_rows_that_hold_every_word_once(monkeypatch):
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 4])
-def test_every_part_has_its_own_index_in_the_global_batch(rounds):
+def test_the_dropout_of_every_part_is_its_own_on_all_devices_and_in_all_micro_batches(rounds):
     """Splits 16 examples with 3 parts into two shares of 8, each computed in `rounds`."""
-    indices = []
-    for share, index in itertools.product(range(2), range(rounds)):
-        examples = tf.zeros([8 // rounds, 3, 4], tf.int32)
-        tokens, drawn = base.as_rows(
-            RowBatch(examples, examples > 0, examples, (), {}),
-            Rng(seed=0, step=tf.constant(0, tf.int64), stride=rounds,
-                first_example=tf.constant(share * 8 + index, tf.int64)))
-        indices += (int(drawn.first_example) + rounds * np.arange(len(tokens.ids))).tolist()
-    assert sorted(indices) == list(range(48))
+    def keys(examples, first, stride):
+        ids = tf.zeros([examples, 3, 4], tf.int32)
+        _, rng = base.as_rows(RowBatch(ids, ids, ids > 0, (), {}),
+                              dataclasses.replace(rng_at(first_example=first), stride=stride))
+        return dropout_keys(rng, "stream", 3 * examples).numpy().reshape([examples, 3, 2])
+
+    expected = keys(16, 0, 1)
+    assert len(np.unique(expected.reshape([48, 2]), axis=0)) == 48
+    for first in itertools.product((0, 8), range(rounds)):
+        np.testing.assert_array_equal(keys(8 // rounds, sum(first), rounds),
+                                      expected[sum(first):][:8 - first[1]:rounds])
