@@ -92,8 +92,10 @@ def copy_to_generator(weights: Weights, variables: Iterable[tf.Variable]
                       ) -> tuple[Weights, list[str]]:
     """Returns weights with a generator made of the encoder's first layers, and what is new as text.
 
-    They are unchanged if they have a generator already, or if a variable of the generator has
-    another shape than the encoder's.
+    There is no copy if the weights have a generator already, or if a variable of the generator has
+    another shape than the encoder's. The head that predicts tokens stays above its own encoder:
+    a generator without a copy has a new one, and so has the encoder of a masked language model if
+    the weights have a generator.
     """
     # The encoder's weight for each of the generator's, if all have the same shapes.
     shapes = {variable.name.split(":")[0]: tuple(variable.shape) for variable in variables
@@ -101,10 +103,13 @@ def copy_to_generator(weights: Weights, variables: Iterable[tf.Variable]
     sources = {name: ENCODER + name.removeprefix(GENERATOR) for name in shapes}
     above = next((name for name in weights if name.endswith(f"/{FINAL_NORM}/gamma")), None)
     sources |= {name: above for name in shapes if above and name.endswith(f"/{FINAL_NORM}/gamma")}
-    if (not shapes or any(name.startswith(f"{GENERATOR}/") for name in weights)
-            or any(source not in weights or weights[source].shape != shapes[name]
-                   for name, source in sources.items())):
+    has_generator = any(name.startswith(f"{GENERATOR}/") for name in weights)
+    if has_generator == bool(shapes):
         return weights, []
+    if has_generator or any(source not in weights or weights[source].shape != shapes[name]
+                            for name, source in sources.items()):
+        return {name: value for name, value in weights.items()
+                if not name.startswith(f"{GENERATOR}_predictions/")}, []
     layers = len({name.split("/")[2] for name in shapes
                   if name.startswith(f"{GENERATOR}/encoder/")})
     copies: Weights = {name: weights[source] for name, source in sources.items()}

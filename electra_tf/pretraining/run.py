@@ -10,6 +10,7 @@ import tf_keras
 
 from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, DECAY, FINISHED, STABLE, STEPS
+from electra_tf.config.model import Tying
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -200,8 +201,15 @@ def vocab_info(vocabulary: Vocabulary) -> VocabInfo:
 
 def shape_of(initial: Checkpoint) -> dict[str, Any]:
     """Returns the settings, by name, that give new networks the shape of initial ones."""
-    names = _ENCODER_SHAPE + ((*_GENERATOR_SIZE, "tying") if initial.has_both else ())
+    names = _ENCODER_SHAPE + ((*_GENERATOR_SIZE, "tying") if _has_generator(initial) else ())
     return {f"model.{name}": getattr(initial.config, name) for name in names}
+
+
+def _has_generator(initial: Checkpoint) -> bool:
+    # A masked language model's head alone is none; directories of RoFormer and ModernBERT lack the
+    # discriminator's head.
+    return initial.has_both or (
+        initial.has_generator and initial.config.tying is not Tying.EVERYTHING)
 
 
 def _check_shape(initial: Checkpoint, config: PretrainingConfig) -> None:
@@ -209,7 +217,8 @@ def _check_shape(initial: Checkpoint, config: PretrainingConfig) -> None:
     initial_model, model = initial.config, config.model
     sizes = [(network.generator.hidden_size, network.generator.num_layers)
              for network in (initial_model, model)]
-    names = _ENCODER_SHAPE + (_GENERATOR_SIZE if initial.has_both and sizes[0] != sizes[1] else ())
+    names = _ENCODER_SHAPE + (
+        _GENERATOR_SIZE if _has_generator(initial) and sizes[0] != sizes[1] else ())
     other = [f"model.{name} is {getattr(initial_model, name)}, not {getattr(model, name)}"
              for name in names if getattr(initial_model, name) != getattr(model, name)
              and not (name == _POSITIONS

@@ -9,7 +9,9 @@ import tensorflow as tf
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.core.errors import UserError
 from electra_tf.modeling.electra import ElectraModel
+from electra_tf.objectives.language_models import MaskedLanguageModel
 from electra_tf.pretraining import init_from
+from electra_tf.pretraining.run import shape_of
 from electra_tf.text.normalization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support import tiny_networks
@@ -150,3 +152,38 @@ def test_a_generator_of_another_shape_or_of_the_checkpoint_is_no_copy(options):
     own, encoders = (next(variable for variable in model.variables if variable.name.startswith(
         f"{part}/{query}")).numpy() for part in ("generator", "electra"))
     assert own.shape != encoders.shape or not np.array_equal(own, encoders)
+
+
+@pytest.mark.parametrize(("generator_width", "new_head"), [(0.5, True), (1.0, False)])
+def test_a_masked_language_models_head_is_new_above_a_generator_that_is_no_copy(
+        generator_width, new_head):
+    sizes = {"model__intermediate_size": 128, "model__generator_width": generator_width}
+    language_model = tiny_networks.without(
+        tiny_networks.pretrained(model__tying="everything", **sizes), "discriminator_predictions")
+    model = ElectraModel(tiny_networks.pretrained(**sizes).config, seed=0)
+    weights, _ = init_from.copy_to_generator(language_model.weights, model.trainable_variables)
+    new = assign_parts(model.trainable_variables, weights, "the language model")
+    assert new == ["discriminator_predictions"] + new_head * ["generator", "generator_predictions"]
+    assert np.array_equal(model.generator.head.output_bias,
+                          language_model.weights[BIAS]) is not new_head
+
+
+@pytest.mark.parametrize("generator_width", [0.5, 1.0])
+def test_a_generators_head_is_not_put_above_the_encoder(generator_width):
+    checkpoint = tiny_networks.pretrained(model__generator_width=generator_width)
+    model = MaskedLanguageModel(checkpoint.config, seed=0)
+    weights, _ = init_from.copy_to_generator(checkpoint.weights, model.trainable_variables)
+    assert assign_parts(model.trainable_variables, weights, "both") == ["generator_predictions"]
+
+
+@pytest.mark.parametrize(("changes", "has_generator"), [
+    ({"model__positions": "rotary"}, True), ({"model__tying": "everything"}, False)])
+def test_a_run_takes_the_size_of_a_generator_without_a_discriminator(changes, has_generator):
+    """As directories of RoFormer have it; a masked language model has no generator."""
+    initial = tiny_networks.without(
+        tiny_networks.pretrained(model__generator_depth=0.5, **changes),
+        "discriminator_predictions")
+    shape = shape_of(initial)
+    assert shape["model.hidden_size"] == 32
+    assert shape.get("model.generator_depth") == (0.5 if has_generator else None)
+    assert shape.get("model.tying") == ("all_embeddings" if has_generator else None)
