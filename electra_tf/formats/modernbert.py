@@ -148,7 +148,7 @@ def from_electra(tensors: Weights, encoder: EncoderConfig) -> Weights:
     if encoder.embedding_size != encoder.hidden_size:
         raise UserError("ModernBERT's embeddings have the hidden size; this network has "
                         f"embedding_size={encoder.embedding_size} and "
-                        f"hidden_size={encoder.hidden_size}. Use --to=run.")
+                        f"hidden_size={encoder.hidden_size}. Use --to_format=run.")
     stems = _stems(encoder.num_layers, *_PREFIXES) | _LANGUAGE_MODEL
     return _renamed(tensors, {ours: modern for modern, ours in stems.items()})
 

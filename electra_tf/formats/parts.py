@@ -82,7 +82,7 @@ def require_pretrained(checkpoint: Checkpoint) -> None:
     if model.positions != Positions.LEARNED:
         name = "architecture" if model.is_modern else "positions"
         raise UserError(f"{checkpoint.source} has model.{name}={getattr(model, name)}; this format "
-                        "has tables of positions alone. Use --to=hugging_face or run.")
+                        "has tables of positions alone. Use --to_format=hugging_face or run.")
     if checkpoint.task is not None:
         raise UserError(f"{checkpoint.source} is a fine-tuned model; this format holds only "
                         "pre-trained networks.")

@@ -57,7 +57,7 @@ def from_electra(tensors: Weights, encoder: EncoderConfig) -> Weights:
     """Does the reverse for all weights of a network; `UserError` for another base of the angles."""
     if encoder.rotary_base != BASE:
         raise UserError(f"RoFormer's angles have the base {BASE:g}; this model has "
-                        f"model.rotary_base={encoder.rotary_base:g}. Use --to=run.")
+                        f"model.rotary_base={encoder.rotary_base:g}. Use --to_format=run.")
     # Bare encoders have no prefix in both.
     names = {electra: roformer for roformer, electra in _NAMES.items()}
     weights = {_renamed(name, names): _reordered(name, value, [encoder.num_heads, 2, -1])

@@ -107,7 +107,7 @@ def test_a_narrow_generator_is_left_out_with_a_note(tmp_path, capsys):
 
 def test_embeddings_of_another_size_are_refused(tmp_path):
     narrow = tiny_networks.pretrained(**MODERN | {"model__embedding_size": 16})
-    with refused("embedding_size=16 and hidden_size=32. Use --to=run"):
+    with refused("embedding_size=16 and hidden_size=32. Use --to_format=run"):
         pretrained.write(narrow, tmp_path / "out", Format.HUGGING_FACE)
 
 

@@ -70,10 +70,10 @@ def test_other_angles_and_a_second_bias_are_refused(directory):
 
 
 def test_a_format_with_a_table_of_positions_refuses_it(tmp_path):
-    with refused("model.positions=rotary"):
+    with refused("model.positions=rotary; .* Use --to_format=hugging_face or run"):
         pretrained.write(rotary(), tmp_path / "out", Format.GOOGLE)
 
 
 def test_another_base_is_refused(tmp_path):
-    with refused("model.rotary_base=5000"):
+    with refused("model.rotary_base=5000. Use --to_format=run"):
         pretrained.write(rotary(model__rotary_base=5000.0), tmp_path / "out", Format.HUGGING_FACE)
