@@ -23,6 +23,7 @@ from electra_tf.formats import hugging_face, pretrained
 from electra_tf.formats.parts import build_networks, has_energies
 from electra_tf.formats.pretrained import Checkpoint, Format
 from electra_tf.modeling.fused import inference_mode
+from electra_tf.modeling.parameter_shapes import RESTORER
 from electra_tf.modeling.pooling import pool
 from electra_tf.tasks.in_memory import to_list
 from electra_tf.text.rows import RowEncoder, cut_notes
@@ -47,9 +48,12 @@ class Electra:
 
     def __init__(self, checkpoint: Checkpoint):
         self.source, self.config = checkpoint.source, checkpoint.config
-        # Memory holds the weights once, in variables.
-        self._checkpoint = dataclasses.replace(checkpoint, weights=dict.fromkeys(
-            checkpoint.weights, np.zeros(0)))
+        # Memory holds the weights once, in variables; those of a head that restores tokens, which
+        # only `save` needs, in arrays.
+        head = f"{RESTORER}_predictions/" if checkpoint.has_restorer else ()
+        self._checkpoint = dataclasses.replace(checkpoint, weights={
+            name: value if name.startswith(head) else np.zeros(0)
+            for name, value in checkpoint.weights.items()})
         self._vocabulary, self._pooling = checkpoint.text.vocabulary, checkpoint.pooling
         self._can_detect = checkpoint.has_discriminator and not has_energies(checkpoint)
         self._can_fill = checkpoint.has_generator
@@ -194,7 +198,8 @@ class Electra:
                           "normalization.", stacklevel=3)
         weights = saving.values(self._model.variables)
         return dataclasses.replace(self._checkpoint, task=None, task_settings={}, weights={
-            name: weights[name] for name in self._checkpoint.weights if name in weights})
+            name: weights.get(name, value) for name, value in self._checkpoint.weights.items()
+            if name in weights or value.size})
 
     def __reduce__(self) -> tuple[type["Electra"], tuple[Checkpoint]]:
         """Pickles the networks as they are now; TensorFlow's functions are traced anew."""

@@ -115,6 +115,15 @@ def test_networks_after_fit_are_saved_in_both_formats(directory, tmp_path):
         electra.save(tmp_path / "run")
 
 
+def test_the_head_that_restores_tokens_is_saved_with_its_encoder(checkpoint, tmp_path):
+    networks = tiny_networks.with_restorer(checkpoint)
+    electra = pickle.loads(pickle.dumps(Electra(networks)))
+    electra.save(tmp_path / "run")
+    tiny_networks.require_equal_weights(networks, pretrained.read(tmp_path / "run"))
+    electra.save_pretrained(tmp_path / "hugging_face")
+    assert (tmp_path / "hugging_face" / "restorer" / "model.safetensors").exists()
+
+
 def test_the_encoder_of_a_task_is_saved_without_its_head(task_directories, tmp_path):
     electra = electra_tf.load(next(iter(task_directories.values())))
     electra.save(tmp_path / "run")
