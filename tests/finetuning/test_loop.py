@@ -9,7 +9,9 @@ import pytest
 import tensorflow as tf
 from scipy import special
 
+from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.model import ModelConfig
+from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row, make_batch
 from electra_tf.export import servable
 from electra_tf.finetuning import loop, predict
@@ -18,6 +20,8 @@ from electra_tf.finetuning.run import prepare_trained
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.objectives.objective import WeightedMean
+from electra_tf.tasks.task import Kind
+from tests.support import tiny_networks
 from tests.support.refusals import refused
 from tests.support.tiny_task import run_of, task_of
 
@@ -160,3 +164,13 @@ def test_settings_with_which_the_initial_weights_compute_something_else_are_refu
     (name,) = changes
     with refused(f"{name.replace('__', '.')} is .* in the initial encoder"):
         loop.train(run_of(tmp_path, **changes), task_of(8), initial)
+
+
+@pytest.mark.parametrize("kind", [Kind.TAGGING, Kind.QUESTION_ANSWERING])
+def test_a_hidden_layer_that_the_head_does_not_get_is_refused(kind):
+    changes = {"task.hidden_layer": True}
+    objective = tiny_networks.task_objective(kind, hidden_layer=True)
+    with refused(f"needs model.architecture=modernbert for --task={kind}; leave it out"):
+        objective.check_training(override(FinetuningConfig(), changes), 1)
+    objective.check_training(override(FinetuningConfig(), changes | {
+        "model.architecture": "modernbert", "model.positions": "rotary"}), 1)

@@ -162,6 +162,9 @@ class TaskObjective(abc.ABC):
 
     def check_training(self, config: FinetuningConfig, replicas: int) -> list[str]:
         """Returns notes for the header of a run; `UserError` for settings that don't fit."""
+        if config.task.hidden_layer and not (self.hidden_layer or config.model.is_modern):
+            raise UserError("task.hidden_layer=true needs model.architecture=modernbert for "
+                            f"--task={self.spec.name}; leave it out.")
         reads_pairs = len(self.spec.text_columns) > 1 or self.spec.kind is Kind.QUESTION_ANSWERING
         return [f"pairs differ by [SEP] alone: model.architecture={config.model.architecture} has "
                 "no segments"] if config.model.is_modern and reads_pairs else []

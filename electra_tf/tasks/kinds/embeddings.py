@@ -56,6 +56,9 @@ class EmbeddingObjective(base.TaskObjective):
         if config.training.freeze_layers == -1:
             raise UserError("--freeze_layers=-1 leaves nothing to train, as there is no head; give "
                             f"at most {config.model.num_layers - 1}.")
+        if config.task.hidden_layer:
+            raise UserError("task.hidden_layer=true is for heads of labels and answers; leave it "
+                            "out for sentence embeddings, which have no head.")
         if size < 2:
             raise UserError("--train_batch_size=1 leaves no negatives; give 2 or more.")
         if columns == 1 and config.model.hidden_dropout == config.model.attention_dropout == 0:

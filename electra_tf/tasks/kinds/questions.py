@@ -37,6 +37,8 @@ _BEAM_SPECS = SpanBeams(
 class QuestionObjective(base.TaskObjective):
     """The mean cross entropy of start and end, and the weighted answerability loss."""
 
+    hidden_layer = False
+
     def build_head(self, config: ModelConfig, *, seed: int) -> QuestionHead:
         """Creates a `QuestionHead`."""
         return QuestionHead(

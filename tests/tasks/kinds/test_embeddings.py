@@ -124,10 +124,12 @@ def test_equal_cosines_rank_before_and_equal_texts_do_not_count():
 
 @pytest.mark.parametrize(("columns", "changes", "replicas", "words"), [
     (2, {"training.train_batch_size": 1}, 1, "no negatives"),
+    (2, {"task.hidden_layer": True}, 1, "sentence embeddings, which have no head"),
     (1, {}, 2, "2 device.s. times 1 micro-batch"),
     (1, {"runtime.gradient_accumulation_steps": 4}, 1, "1 device.s. times 4 micro-batch"),
     (1, {"model.hidden_dropout": 0.0, "model.attention_dropout": 0.0}, 1, "both rates are 0")])
-def test_settings_that_leave_fewer_negatives_are_refused(columns, changes, replicas, words):
+def test_settings_that_leave_fewer_negatives_or_have_no_effect_are_refused(
+        columns, changes, replicas, words):
     with refused(words):
         EmbeddingObjective(spec_of(columns)).check_training(
             override(FinetuningConfig(), changes), replicas)
