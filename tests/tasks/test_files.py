@@ -433,6 +433,15 @@ def test_a_pair_in_dev_with_swapped_texts_is_a_copy_but_may_have_another_label(
         "2 of 3 examples of dev have texts that are also trained, so the scores may be too high"]
 
 
+def test_training_pairs_of_sentence_embeddings_have_no_labels_that_could_differ_from_dev(tmp_path):
+    train = write(tmp_path / "a.csv", "text,other,label\nx,y,1\nv,w,1\n")
+    dev = write(tmp_path / "b.csv", "text,other,label\nx,y,1\nv,w,0.5\n")
+    files = Files(train=[train], dev=[dev], text_columns=("text", "other"))
+    notes = registry.load("sentence_embeddings", None, files).notes
+    assert notes[0] == f"{train}: column 'label' is not read"
+    assert len(notes) == 2 and "2 of 2 examples of dev have texts" in notes[1]
+
+
 def test_pairs_with_one_empty_text_are_trained_with_a_note(tmp_path):
     path = write(tmp_path / "a.csv", "title,body,label\na,,x\n,b,y\n,,x\nc,d,y\n")
     task = registry.load("classification", None, Files(

@@ -161,7 +161,8 @@ class SentenceEmbeddings(base.TaskKind):
         if dev[0].label is None:
             spec = dataclasses.replace(spec, metrics=RETRIEVAL)
         notes += files.notes_on_copies([
-            dataclasses.replace(example, texts=example.texts[:2]) for example in train], dev)
+            dataclasses.replace(example, texts=example.texts[:2], label=None)
+            for example in train], dev)
         test = {"test": self.read(user_files.test, _pairs(spec, user_files), labelled=False,
                                   notes=notes)} if user_files.test else {}
         return Task(spec=spec, train=train, dev={"dev": dev}, test=test,
