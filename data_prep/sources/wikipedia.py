@@ -9,7 +9,7 @@ import html
 import io
 import re
 import xml.parsers.expat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from data_prep.documents import DocumentPart, key_of
@@ -34,6 +34,11 @@ _MAX_PAGE_BYTES = 64 << 20  # Bytes; MediaWiki takes 2 MB of wikitext.
 _NAMESPACE = re.compile(rb"<ns>\s*(-?\d+)\s*</ns>")
 _REDIRECT = re.compile(rb"<redirect\b")
 _REDIRECT_TEXT = re.compile(rb"<text[^>]*>\s*#REDIRECT\b", re.IGNORECASE)
+_WORD_AND_LINK = re.compile(rb"<text[^>]*>\s*#[^\s\[]+\s*\[\[")
+"""A redirect in any language, such as #WEITERLEITUNG [[B]]."""
+_NOT_WIKITEXT = re.compile(rb"<model>(?!wikitext<)")
+_PREFIX = re.compile(rb"<title>([^<:]+):")
+_OTHER_NAMESPACES = re.compile(rb'<namespace key="-?[1-9]\d*"[^>]*>([^<]+)</namespace>')
 _HEAD = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?<mediawiki\b[^>]*>"
                    rb"(?:\s*<siteinfo>.*?</siteinfo>)?", re.DOTALL)
 _MEDIA = re.compile(rb'<namespace key="(-2|6|14)"[^>]*>([^<]+)</namespace>')
@@ -78,6 +83,7 @@ def _wiki_of(path: Path) -> dict[str, Any]:
 def split_articles(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]:
     """Yields the raw pages of a dump that are articles, without other namespaces and redirects."""
     offset, rest = 0, b""
+    prefixes: frozenset[bytes] = frozenset()
     # read1 returns the bytes before damage; read would drop them.
     while chunk := file.read1(_CHUNK):
         *pages, rest = (rest + chunk).split(_END)
@@ -87,12 +93,13 @@ def split_articles(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]
             before = before if begin else content
             header = None if offset else _HEAD.match(before)
             start = offset + len(before)
+            prefixes = frozenset(_OTHER_NAMESPACES.findall(header[0])) if header else prefixes
             if (not begin or before[header.end() if header else 0:].strip()
                     or not (offset or header)):
                 yield damaged_stretch(path, f"{path}: the content from byte {offset} to {start} is "
                                       "not a page of a MediaWiki dump")
             page = begin + page + _END
-            if begin and _is_article(page):
+            if begin and _is_article(page, prefixes):
                 yield DocumentPart(content=page, key=key_of(page), path=path, offset=start)
             offset += len(content) + len(_END)
         if len(rest) > _MAX_PAGE_BYTES:  # Memory is bounded.
@@ -109,12 +116,17 @@ def split_articles(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]
             f"{path} is not a MediaWiki dump, which begins with <mediawiki>"))
 
 
-def _is_article(page: bytes) -> bool:
-    # Dumps before 2010 have no element of redirects, but a word in their text.
+def _is_article(page: bytes, prefixes: Collection[bytes]) -> bool:
+    """Returns True for wikitext of namespace 0; `prefixes` are the names of the others."""
+    # Dumps before 2012 have no element of namespaces, but titles that begin with their names.
     head = page[:page.find(b"<revision")]
-    namespace = _NAMESPACE.search(head)
-    return (namespace is None or namespace[1] == b"0") and not (
-        _REDIRECT.search(head) or _REDIRECT_TEXT.search(page))
+    namespace, prefix = _NAMESPACE.search(head), _PREFIX.search(head)
+    if namespace[1] != b"0" if namespace else prefix and prefix[1] in prefixes:
+        return False
+    # Dumps before 2010 have no element of redirects, but a word in their text.
+    return not (_REDIRECT.search(head) or _REDIRECT_TEXT.search(page)
+                or (namespace is None and _WORD_AND_LINK.search(page))
+                or _NOT_WIKITEXT.search(page))
 
 
 def parse_article(headings: bool, wikis: dict[str, dict[str, Any]], part: DocumentPart

@@ -36,6 +36,23 @@ def test_articles_are_documents(tmp_path, name, pack):
     assert read(f"wikipedia:{tmp_path}/{name}") == [*LINES, ["The word #REDIRECT in a text."]]
 
 
+def test_pages_of_old_dumps_are_articles_by_their_titles_and_texts(tmp_path):
+    """MediaWiki's export-0.3 to 0.5 have no <ns>; redirects have a word of their language."""
+    pages = [page(title, text).replace("    <ns>0</ns>\n", "") for title, text in (
+        ("Datei:Ada.jpg", "No."), ("Alien: Covenant", "A film."), ("B", "#WEITERLEITUNG [[Ada]]"),
+        ("C", "#redirect: [[Ada]]"), ("Datei", "A file."), ("D", "# See [[Ada]]."))]
+    (tmp_path / "a.xml").write_bytes(dump(*pages, page("E", "#F [[Ada]].")))
+    assert read(f"wikipedia:{tmp_path}/a.xml") == [
+        ["A film."], ["A file."], ["See Ada."], ["F Ada."]]
+
+
+def test_pages_that_are_not_wikitext_are_no_articles(tmp_path):
+    models = ("wikitext", "wikibase-item", "json")  # Items of Wikidata are in namespace 0.
+    (tmp_path / "a.xml").write_bytes(dump(*(page("A", f"Of {model}.").replace(
+        "<text", f"<model>{model}</model><text") for model in models), page("B", "<model>json")))
+    assert read(f"wikipedia:{tmp_path}/a.xml") == [["Of wikitext."], ["json"]]
+
+
 def test_titles_and_headings_are_an_option(tmp_path):
     (tmp_path / "a.xml").write_bytes(dump(page("A & B", "One.\n== Two ==\nThree.")))
     pattern = f"wikipedia:{tmp_path}/a.xml"
