@@ -76,12 +76,14 @@ class FileSource(Source):
                 self._file = None
             # The damage belongs to the document that it interrupts.
             if problem:
-                content = " of the decompressed content" if path.suffix in COMPRESSED else ""
+                packed = path.suffix in COMPRESSED
+                content = " of the decompressed content" if packed else ""
+                rename = f", or rename it if it is no {path.suffix}" if packed and not end else ""
                 unfinished = last is not None and not last.ends
                 yield DocumentPart(
                     content=b"", key=last.key if unfinished else NO_KEY, begins=not unfinished,
                     path=str(path), damage=f"{path} is corrupt or cut short ({problem}), after "
-                    f"byte {end}{content}; get a whole copy of the file.")
+                    f"byte {end}{content}; get a whole copy of the file{rename}.")
             self._finished_bytes += path.stat().st_size
 
     def position(self) -> int:

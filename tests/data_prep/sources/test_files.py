@@ -54,6 +54,16 @@ def test_documents_before_damage_are_read_and_its_offset_is_named(tmp_path, suff
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
+def test_a_file_in_another_format_than_its_suffix_says_is_to_be_renamed(tmp_path, suffix):
+    for number, content in enumerate((TEXT, *(PACKERS[other](TEXT) for other in PACKERS
+                                              if other != suffix))):
+        (tmp_path / f"{number}.txt{suffix}").write_bytes(content)
+    documents, messages = read_skipping(f"{tmp_path}/*")
+    assert not documents and len(messages) == len(PACKERS)
+    assert all(message.endswith(f"or rename it if it is no {suffix}.") for message in messages)
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
 def test_a_file_that_grows_a_thousandfold_takes_little_memory(suffix, monkeypatch):
     monkeypatch.setattr(files, "_STORED", 64)
     bomb = io.BytesIO(PACKERS[suffix](bytes(20 << 20)))
