@@ -4,9 +4,11 @@ A source yields raw documents, and workers parse them. A document that is too lo
 comes in parts. An unreadable stretch of a file is a part with a description of the damage.
 """
 
+import codecs
 import collections
 import dataclasses
 import hashlib
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 
 from electra_tf.core import strict_json
@@ -52,7 +54,15 @@ def parse_by_source(parsers: tuple[Parser, ...], part: DocumentPart) -> Iterable
 
 
 def key_of(content: bytes) -> int:
-    """Returns the `DocumentPart.key` of a document whose first part is `content`."""
+    """Returns the `DocumentPart.key` of a document whose first part is `content`.
+
+    It is equal with and without a byte-order mark, with CRLF and LF, and in every composed or
+    decomposed form of characters, so that such copies are in one split.
+    """
+    content = content.removeprefix(codecs.BOM_UTF8).replace(b"\r\n", b"\n")
+    if not content.isascii():  # Bytes that are not UTF-8 stay as they are.
+        text = content.decode(errors="surrogateescape")
+        content = unicodedata.normalize("NFC", text).encode(errors="surrogateescape")
     return int.from_bytes(hashlib.blake2b(content.strip(), digest_size=8).digest())
 
 

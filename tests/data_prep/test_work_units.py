@@ -1,5 +1,7 @@
 """A fraction of the documents is held out, however they are ordered and cut into files."""
 
+import hashlib
+
 import pytest
 
 from data_prep.documents import DocumentPart, key_of, lines_of
@@ -22,6 +24,15 @@ def numbered(count):
     (100, 0.1, TENTH), (300, 0.0, range(0)), (1, 0.01, range(0)), (0, 0.01, range(0))])
 def test_a_fraction_of_documents_is_held_out_but_not_a_single_one(count, fraction, expected):
     assert held_out_keys(numbered(count), fraction) == expected
+
+
+@pytest.mark.parametrize("copy", [
+    "caf\u00e9\r\nbar", "\ufeffcaf\u00e9\nbar", "cafe\u0301\nbar", "\r\ncaf\u00e9\nbar\r\n",
+    "\ufeffcafe\u0301\r\nbar\n"])
+def test_a_copy_in_another_form_of_lines_and_characters_has_the_key_of_the_text(copy):
+    key = int.from_bytes(hashlib.blake2b("caf\u00e9\nbar".encode(), digest_size=8).digest())
+    assert key_of(copy.encode()) == key_of("caf\u00e9\nbar".encode()) == key
+    assert key_of(b"caf\xe9") != key_of(b"caf\xe8")  # Latin-1, which workers refuse.
 
 
 def test_keys_are_spread_evenly_and_equal_documents_are_not_held_out():
