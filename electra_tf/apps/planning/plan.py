@@ -55,6 +55,8 @@ def main() -> None:
     passes = tokens[best] / sum(shard.tokens for shard in records.shards["train"])
     notes = ("AUC: final unigram_auc of runs on English Wikipedia and books; other text and "
              "vocabularies differ. * more tokens than were measured.",
+             "The networks have ELECTRA's layers. ModernBERT's can reach better scores: "
+             "docs/how_to/modern_encoder.md.",
              f"{NETWORKS[best].name} reads the records {passes:,.1f} times"
              + ("; more text would improve it." if passes > 10 else "."))
     print(text_table(f"Runs within {values.budget}", rows,
