@@ -47,9 +47,11 @@ class Vocabulary:
                                 f"other control characters. Received: {shown(token)}; name a "
                                 "vocabulary in UTF-8.")
             if token in first_line:
-                raise UserError(f"{self.source}: {shown(token)} is in line {first_line[token]} and "
-                                f"again in line {line}; write another token in this line, such "
-                                f"as [unused-{line}], to keep the ids of later lines.")
+                # Google's code and transformers give the token its last id.
+                first = first_line[token]
+                raise UserError(f"{self.source}: {shown(token)} is in line {first} and again in "
+                                f"line {line}, whose id other programs use; write another token in "
+                                f"line {first}, such as [unused-{first}], to keep all ids.")
             first_line[token] = line
         missing = [token for token in SPECIAL_TOKENS if token not in first_line]
         if missing:

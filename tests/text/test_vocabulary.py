@@ -75,7 +75,8 @@ def test_ids_are_line_numbers_and_the_digest_is_of_the_lines():
 @pytest.mark.parametrize("content, message", [
     (b"[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n", r"no line holds \[MASK\]"),
     (b"a\n", r"no line holds \[PAD\] or \[UNK\] or \[CLS\] or \[SEP\] or \[MASK\]"),
-    (b"[PAD]\n[UNK]\nx\n[CLS]\n[SEP]\n[MASK]\nx\n", "'x' is in line 3 and again in line 7"),
+    (b"[PAD]\n[UNK]\nx\n[CLS]\n[SEP]\n[MASK]\nx\n", "'x' is in line 3 and again in line 7, "
+     r".* write another token in line 3, such as \[unused-3\]"),
     (b"", r"no line holds \[PAD\]"),
     (b"the\t-3.4\n", r"line 1 must hold one token, without tabs .* 'the\\t-3.4'"),
     (b"[PAD]\r[UNK]\r[CLS]\r", "line 1 must hold one token"),
