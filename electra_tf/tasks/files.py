@@ -481,7 +481,7 @@ def _label_sets(path: Path, column: str, rows: Iterable[TableRow], known: Collec
 
 def _number(row: TableRow, column: str) -> float:
     value = row.value(column)
-    if isinstance(value, str):
+    if isinstance(value, str) and "_" not in value:  # Python alone reads 1_5 as 15.
         with contextlib.suppress(ValueError):
             value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
