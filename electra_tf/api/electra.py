@@ -25,7 +25,7 @@ from electra_tf.formats.pretrained import Checkpoint, Format
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.parameter_shapes import RESTORER
 from electra_tf.modeling.pooling import pool
-from electra_tf.tasks.in_memory import to_list
+from electra_tf.tasks.in_memory import decoded, to_list
 from electra_tf.text.rows import RowEncoder, cut_notes
 
 
@@ -255,7 +255,7 @@ def load(name: str | os.PathLike[str]) -> Electra:
 def to_string(value: Any, what: str = "text") -> str:
     """Returns a text; bytes are decoded as UTF-8, as in tensors. `UserError` for other values."""
     if isinstance(value, bytes):
-        value = value.decode(errors="replace")
+        value = decoded(value, what)
     if not isinstance(value, str) or re.search("[\ud800-\udfff]", value):
         raise UserError(f"{what} must be a string of Unicode. Received: {shown(value)}")
     return value

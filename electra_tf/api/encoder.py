@@ -22,7 +22,7 @@ from electra_tf.modeling.encoder import Encoder, create_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.layers import LayerOptions
 from electra_tf.modeling.rng import Rng
-from electra_tf.tasks.in_memory import refuse_columns
+from electra_tf.tasks.in_memory import refuse_columns, to_list
 from electra_tf.text.normalization import Normalization, TextSettings
 from electra_tf.text.rows import RowEncoder, Tokens
 from electra_tf.text.vocabulary import Vocabulary
@@ -95,7 +95,8 @@ class ElectraEncoder(tf_keras.layers.Layer):
                 token ids, integers [B, L], ragged or padded with [PAD]; or a mapping with "ids" and
                 optionally "segment_ids" and "padding_mask", [B, L] each, also by the names of
                 Hugging Face: "input_ids", "token_type_ids", "attention_mask". In Python, `["a",
-                "b"]` is two texts and `[("a", "b")]` is one pair.
+                "b"]` is two texts and `[("a", "b")]` is one pair. Graphs leave out bytes of texts
+                that are not UTF-8, as Google's code does; outside of graphs they are an error.
             training: True applies dropout.
             output_hidden_states: True also returns the vectors of the embeddings and every layer.
             output_attentions: True also returns the attention weights, before dropout.
@@ -201,7 +202,18 @@ class ElectraEncoder(tf_keras.layers.Layer):
 
 
 def columns_of(inputs: Any, pad_id: int) -> Sequence[tf.Tensor]:
-    """Returns a tensor of ids, or one or two columns of texts, string [B]."""
+    """Returns a tensor of ids, or one or two columns of texts, string [B].
+
+    Outside of graphs, `UserError` for texts that are not UTF-8.
+    """
+    columns = _columns_of(inputs, pad_id)
+    if tf.executing_eagerly() and columns[0].dtype == tf.string:
+        for texts in columns:
+            to_list(texts)  # Decodes them.
+    return columns
+
+
+def _columns_of(inputs: Any, pad_id: int) -> Sequence[tf.Tensor]:
     if isinstance(inputs, tuple) and any(isinstance(value, str | bytes) for value in inputs):
         raise UserError("a tuple of strings is ambiguous; write [('a', 'b')] for one pair of texts "
                         f"and ['a', 'b'] for two texts. Received: {shown(inputs)}")

@@ -133,33 +133,46 @@ def refuse_columns(data: Any) -> None:
 def to_list(values: Any, what: str = "texts") -> list[Any]:
     """Returns the elements of a list, an array, a tensor or a column of a table as Python's values.
 
-    Raises `UserError` for one string and for values without an order of texts.
+    Raises `UserError` for one string, for values without an order of texts, and for bytes that are
+    not UTF-8.
     """
-    if isinstance(values, tf.RaggedTensor) or hasattr(values, "__array__"):
-        values = _plain(values)
+    values = _unpacked(values)
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise UserError(f"{what} must be a list of strings. Received: {shown(values)}")
-    return [_plain(value) for value in values]
+    return [_plain(value, f"{what}:{number}") for number, value in enumerate(values, start=1)]
 
 
-def _plain(value: Any) -> Any:
+def decoded(content: bytes, what: str) -> str:
+    """Returns bytes as text; `UserError` if they are not UTF-8, the encoding of tensors."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise UserError(f"{what}: not UTF-8 at byte {error.start + 1}; give text, which "
+                        f"bytes.decode returns. Received: {shown(content)}") from None
+
+
+def _unpacked(value: Any) -> Any:
+    """Returns a tensor or an array, also the rows of a data frame, as lists of Python's values."""
+    if isinstance(value, tf.RaggedTensor):
+        return value.to_list()
+    return np.asarray(value).tolist() if hasattr(value, "__array__") else value
+
+
+def _plain(value: Any, what: str) -> Any:
     """Returns a value of NumPy, pandas or TensorFlow as Python's; bytes are decoded as UTF-8.
 
     The missing values of pandas are None.
     """
-    if isinstance(value, tf.RaggedTensor):
-        value = value.to_list()
-    elif hasattr(value, "__array__"):  # Also: tensors, and the rows of a data frame.
-        value = np.asarray(value).tolist()
+    value = _unpacked(value)
     if type(value).__name__ in ("NAType", "NaTType") or (
             isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, bytes):
-        return value.decode(errors="replace")
+        return decoded(value, what)
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return ({name: _plain(part) for name, part in value.items()} if isinstance(value, Mapping)
-            else value)
+        return [_plain(part, what) for part in value]
+    return ({name: _plain(part, what) for name, part in value.items()}
+            if isinstance(value, Mapping) else value)
 
 
 def _elements(title: str, data: tf.data.Dataset, kind: Kind, label: str) -> list[Any]:
@@ -204,7 +217,7 @@ def _label_sets(title: str, matrix: Any, names: Sequence[str]) -> list[list[str]
     """
     numbers = names if len(names) == matrix.shape[1] > 1 else range(matrix.shape[1])
     names = list(map(str, getattr(matrix, "columns", numbers)))
-    rows = _plain(matrix)
+    rows = _plain(matrix, title)
     if wrong := {value for row in rows for value in row} - {0, 1}:
         raise UserError(f"labels of {title} must be 0 or 1 in a matrix. Received: {min(wrong)}")
     return [[name for name, value in zip(names, row, strict=True) if value] for row in rows]

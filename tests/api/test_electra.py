@@ -62,12 +62,24 @@ def test_a_run_with_a_generator_alone_fills_masks(checkpoint, tmp_path):
 @pytest.mark.parametrize(("method", "arguments", "words"), [
     ("embed", {"texts": ["a"], "pooling": "sum"}, "pooling must be one of cls, max, .*'sum'"),
     ("embed", {"texts": {"the": 1}}, "list of strings"),
+    ("embed", {"texts": ["a", b"\xff"]}, "texts:2: not UTF-8 at byte 1"),
+    ("detect", {"text": b"a\xff"}, "text: not UTF-8 at byte 2"),
     ("embed", {"texts": ["\ud800"]}, "Unicode"), ("embed", {"texts": ["a", np.nan]}, "None"),
     ("embed", {"texts": "a"}, "list of strings"), ("detect", {"text": ["a"]}, "must be a string"),
     ("fill", {"text": "the meal"}, r"\[MASK\]"), ("detect", {"text": "chef " * 40}, "40 tokens")])
 def test_mistaken_arguments_are_refused_in_one_line(electra, method, arguments, words):
     with refused(words):
         getattr(electra, method)(**arguments)
+
+
+def test_layers_refuse_bytes_that_are_not_utf_8_and_graphs_leave_them_out(electra):
+    for texts in (tf.constant(["the", b"\xff"]), [("the", "meal"), ("the", b"\xff")]):
+        for layer in (electra.tokenizer, electra.encoder):
+            with refused("texts:2: not UTF-8 at byte 1"):
+                layer(texts)
+    ids, expected = (tf.function(electra.tokenizer)(tf.constant([text]))["input_ids"]
+                     for text in (b"the\xff meal", b"the meal"))
+    np.testing.assert_array_equal(ids, expected)
 
 
 def test_texts_of_any_form_and_number_have_vectors(electra):

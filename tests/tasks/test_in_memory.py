@@ -118,6 +118,10 @@ def test_integers_and_booleans_are_labels_as_text_and_dev_is_held_out():
 @pytest.mark.parametrize(("data", "words"), [
     ((TEXTS, [1.0, 0.0, np.nan, 1.0]), "train:1: a class must be text, an integer"),
     ((TEXTS, ["a", "b", None, "a"]), "train:3: 'label' .*None"),
+    ((["a", b"b\xff"], [0, 1]), "train:2: not UTF-8 at byte 2; give text.* b'b.xff'"),
+    (("classification", np.array([b"a", b"\xe9"]), [0, 1]), "train:2: not UTF-8"),
+    ((TEXTS, [b"x", b"\xe9", b"x", b"y"]), "labels of train:2: not UTF-8"),
+    ((data_set([b"a", b"\xe9"], LABELS[:2]),), "train:2: not UTF-8"),
     ((["a", "\ud800"], [0, 1]), "train:2: not JSON"), ((TEXTS, LABELS[:3]), "4 texts, 3 labels"),
     (([], []), "no examples"), ((TEXTS, [1, "a", 0, 1]), "int, str"),
     ((TEXTS,), "train has no labels"), ((TEXTS, [1] * 4), "one label only"),
