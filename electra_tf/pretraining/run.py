@@ -10,7 +10,6 @@ import tf_keras
 
 from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, DECAY, FINISHED, STABLE, STEPS
-from electra_tf.config.model import Tying
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -24,6 +23,7 @@ from electra_tf.formats import pretrained
 from electra_tf.formats.parts import extract
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.masking import SpecialTokens, VocabInfo
+from electra_tf.modeling.parameter_shapes import GENERATOR
 from electra_tf.objectives.pretraining import (
     ObjectiveContext,
     PretrainingObjective,
@@ -206,10 +206,10 @@ def shape_of(initial: Checkpoint) -> dict[str, Any]:
 
 
 def _has_generator(initial: Checkpoint) -> bool:
-    # A masked language model's head alone is none; directories of RoFormer and ModernBERT lack the
-    # discriminator's head.
-    return initial.has_both or (
-        initial.has_generator and initial.config.tying is not Tying.EVERYTHING)
+    # One encoder can have both heads, but that of a masked language model alone is no generator.
+    # Electric's generator is two towers.
+    return initial.has_both or any(
+        name.startswith(GENERATOR) and "/encoder/" in name for name in initial.weights)
 
 
 def _check_shape(initial: Checkpoint, config: PretrainingConfig) -> None:

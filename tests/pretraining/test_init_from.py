@@ -9,12 +9,13 @@ import tensorflow as tf
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.core.errors import UserError
 from electra_tf.modeling.electra import ElectraModel
+from electra_tf.objectives.electric import ElectricModel
 from electra_tf.objectives.language_models import MaskedLanguageModel
 from electra_tf.pretraining import init_from
 from electra_tf.pretraining.run import shape_of
 from electra_tf.text.normalization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests.support import tiny_networks
+from tests.support import named_arrays, tiny_networks
 
 OLD = (*SPECIAL_TOKENS, "[unused0]", "[unused1]", "hep", "##ar", "##in", "in", "a")
 WORDS = "electra/embeddings/word_embeddings"
@@ -187,3 +188,10 @@ def test_a_run_takes_the_size_of_a_generator_without_a_discriminator(changes, ha
     assert shape["model.hidden_size"] == 32
     assert shape.get("model.generator_depth") == (0.5 if has_generator else None)
     assert shape.get("model.tying") == ("all_embeddings" if has_generator else None)
+
+
+def test_a_run_takes_the_size_of_electrics_towers():
+    initial = tiny_networks.pretrained(model__generator_width=0.5, model__generator_depth=0.5)
+    towers = named_arrays.of(ElectricModel(initial.config, seed=0).variables)
+    shape = shape_of(dataclasses.replace(initial, objective="electric", weights=towers))
+    assert (shape["model.generator_width"], shape["model.generator_depth"]) == (0.5, 0.5)
