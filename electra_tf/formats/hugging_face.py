@@ -45,6 +45,7 @@ from electra_tf.formats.parts import (
     join_networks,
     note_unused,
     require_networks,
+    require_only_networks,
 )
 from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Checkpoint
 from electra_tf.modeling.parameter_shapes import GENERATOR, RESTORER, Shapes, full_encoder
@@ -258,7 +259,7 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
         if checkpoint.pooling.normalize:
             sentence_transformers.write(checkpoint.pooling, encoder.hidden_size, directory)
         return
-    require_networks(checkpoint)
+    require_only_networks(checkpoint)
     # The networks of pre-training, each with its own copy of shared embeddings.
     for name, has_head in ((DISCRIMINATOR, checkpoint.has_discriminator),
                            (GENERATOR, checkpoint.has_generator),

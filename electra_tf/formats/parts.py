@@ -90,6 +90,18 @@ def require_pretrained(checkpoint: Checkpoint) -> None:
         raise UserError(f"{checkpoint.source} has objective.name={checkpoint.objective}, whose "
                         "encoder has a head that predicts tokens; this format has no place for "
                         "it. Use --to_format=hugging_face or run.")
+    require_only_networks(checkpoint)
+
+
+def require_only_networks(checkpoint: Checkpoint) -> None:
+    """Raises `UserError` as `require_networks` does, and for parts that only a run holds."""
+    parts = {name.split("/")[0] for name in checkpoint.weights}.difference(
+        (parameter_shapes.ENCODER, GENERATOR), (
+            f"{network}_predictions" for network in ("discriminator", GENERATOR, RESTORER)))
+    if parts:
+        raise UserError(f"{checkpoint.source} has objective.name={checkpoint.objective}; this "
+                        f"format has no place for its {first_five(sorted(parts))}. Use "
+                        "--to_format=run.")
     require_networks(checkpoint)
 
 

@@ -50,6 +50,17 @@ def test_heads_of_a_wide_generator_and_an_encoder_alone_are_kept_or_refused(tmp_
     assert pretrained.read(tmp_path / "out").config.generator == checkpoint.config.generator
 
 
+@pytest.mark.parametrize("form", [Format.GOOGLE, Format.HUGGING_FACE])
+def test_parts_that_only_a_run_holds_are_refused_by_name(tmp_path, form):
+    checkpoint = tiny_networks.pretrained()
+    adversarial = dataclasses.replace(checkpoint, objective="adversarial", weights={
+        **checkpoint.weights, "baseline/dense/bias": np.zeros(1, np.float32)})
+    with refused(r"objective.name=adversarial; .* no place for its baseline\. Use --to_format=run"):
+        pretrained.write(adversarial, tmp_path / "out", form)
+    pretrained.write(adversarial, tmp_path / "run", Format.RUN)
+    tiny_networks.require_equal_weights(pretrained.read(tmp_path / "run"), adversarial)
+
+
 def save_google(directory, weights, checkpoint, name="model.ckpt-9", **config):
     """Writes a checkpoint of Google's code with any names of weights."""
     directory.mkdir()
