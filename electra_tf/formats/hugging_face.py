@@ -119,10 +119,11 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
         model = dataclasses.replace(model, tying=Tying.EVERYTHING, generator_width=1.0)
     model, weights, others = _convert(tensors, model, shapes, text, directory)
 
-    # The generator, or the head of a task. RoFormer has no class of discriminators.
+    # The generator, also beside an encoder alone, or the head of a task.
+    has_generator = not encoder_only and (generator_directory / CONFIG_FILE).exists()
     if is_discriminator or objective == "mlm" or (
-            is_rotary and directory.name == DISCRIMINATOR and architecture in _ENCODERS):
-        if not encoder_only and (generator_directory / CONFIG_FILE).exists():
+            has_generator and architecture == "ElectraModel"):
+        if has_generator:
             model, weights = _read_generator(generator_directory, model, weights, text)
     elif with_task and architecture in hugging_face_heads.ARCHITECTURES | _BERT_HEADS.keys():
         if pooling is not Checkpoint.pooling:  # modules.json beside a head: a CrossEncoder.

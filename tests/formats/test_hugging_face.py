@@ -282,6 +282,19 @@ def test_a_config_of_another_kind_is_refused(pair, file, changes, words):
         pretrained.read(pair if file else pair / "generator")
 
 
+@pytest.mark.parametrize("tying", ["everything", "all_embeddings"])
+@pytest.mark.parametrize("changes", [{}, {"model__positions": "rotary"}], ids=str)
+def test_a_language_model_without_a_discriminator_is_read_as_it_was_written(
+        tmp_path, changes, tying):
+    """As objectives mlm and replace_mlm train it."""
+    checkpoint = tiny_networks.without(
+        tiny_networks.pretrained(model__tying=tying, **changes), "discriminator_predictions")
+    pretrained.write(checkpoint, tmp_path / "out", Format.HUGGING_FACE)
+    read = pretrained.read(tmp_path / "out")
+    tiny_networks.require_equal_weights(read, checkpoint)
+    assert read.config.generator == checkpoint.config.generator
+
+
 @pytest.mark.parametrize("changes", [
     {}, {"model__positions": "rotary"},
     {"model__architecture": "modernbert", "model__embedding_size": 32}], ids=str)
