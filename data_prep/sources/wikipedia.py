@@ -121,12 +121,14 @@ def _is_article(page: bytes, prefixes: Collection[bytes]) -> bool:
     # Dumps before 2012 have no element of namespaces, but titles that begin with their names.
     head = page[:page.find(b"<revision")]
     namespace, prefix = _NAMESPACE.search(head), _PREFIX.search(head)
-    if namespace[1] != b"0" if namespace else prefix and prefix[1] in prefixes:
-        return False
+    if namespace:
+        is_content = namespace[1] == b"0"
+    else:
+        is_content = not (prefix and prefix[1] in prefixes)
     # Dumps before 2010 have no element of redirects, but a word in their text.
-    return not (_REDIRECT.search(head) or _REDIRECT_TEXT.search(page)
-                or (namespace is None and _WORD_AND_LINK.search(page))
-                or _NOT_WIKITEXT.search(page))
+    return is_content and not (
+        _REDIRECT.search(head) or _REDIRECT_TEXT.search(page) or _NOT_WIKITEXT.search(page)
+        or (namespace is None and _WORD_AND_LINK.search(page)))
 
 
 def parse_article(headings: bool, wikis: dict[str, dict[str, Any]], part: DocumentPart

@@ -102,9 +102,12 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, selected: Seq
         separator = next((mark for mark in marks if mark in head[0]), marks[0])
         if suffix == ".csv" and re.fullmatch('"?sep=.?"?', head[0]):
             raise UserError(f"{path}:1: {head[0]} is a line for Excel; remove it.")
-        even = [mark for mark in marks if mark in head[0]
-                and len({line.count(mark) for line in head}) == 1]
-        if _are_numbers(selected) and len(even) > 1:  # A header would have the separator alone.
+        # Without a header, the separator is the mark that every line has equally often, not counting
+        # those in quotes.
+        bare = [re.sub(_QUOTED, "", line) for line in head]
+        even = [mark for mark in marks if mark in bare[0]
+                and len({line.count(mark) for line in bare}) == 1]
+        if _are_numbers(selected) and len(even) > 1:
             raise UserError(f"{path}: every line has as many {even[0]!r} and as many {even[1]!r}, "
                             "and either may separate columns; add a line with their names at the "
                             "top, and select them by name.")

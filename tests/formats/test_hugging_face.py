@@ -286,7 +286,7 @@ def test_a_config_of_another_kind_is_refused(pair, file, changes, words):
 @pytest.mark.parametrize("changes", [{}, {"model__positions": "rotary"}], ids=str)
 def test_a_language_model_without_a_discriminator_is_read_as_it_was_written(
         tmp_path, changes, tying):
-    """As objectives mlm and replace_mlm train it."""
+    """The objectives mlm and replace_mlm train such a model."""
     checkpoint = tiny_networks.without(
         tiny_networks.pretrained(model__tying=tying, **changes), "discriminator_predictions")
     pretrained.write(checkpoint, tmp_path / "out", Format.HUGGING_FACE)

@@ -180,7 +180,7 @@ def test_a_generators_head_is_not_put_above_the_encoder(generator_width):
 @pytest.mark.parametrize(("changes", "has_generator"), [
     ({"model__positions": "rotary"}, True), ({"model__tying": "everything"}, False)])
 def test_a_run_takes_the_size_of_a_generator_without_a_discriminator(changes, has_generator):
-    """As directories of RoFormer have it; a masked language model has no generator."""
+    """Directories of RoFormer lack that head; a masked language model has no generator."""
     initial = tiny_networks.without(
         tiny_networks.pretrained(model__generator_depth=0.5, **changes),
         "discriminator_predictions")
