@@ -102,8 +102,8 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, selected: Seq
         separator = next((mark for mark in marks if mark in head[0]), marks[0])
         if suffix == ".csv" and re.fullmatch('"?sep=.?"?', head[0]):
             raise UserError(f"{path}:1: {head[0]} is a line for Excel; remove it.")
-        # Without a header, the separator is the mark that every line has equally often, not counting
-        # those in quotes.
+        # Without a header, the separator is the mark that every line has equally often outside of
+        # quotes.
         bare = [re.sub(_QUOTED, "", line) for line in head]
         even = [mark for mark in marks if mark in bare[0]
                 and len({line.count(mark) for line in bare}) == 1]
