@@ -10,6 +10,7 @@ import tf_keras
 
 from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, DECAY, FINISHED, STABLE, STEPS
+from electra_tf.config.model import Tying
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -219,13 +220,16 @@ def _check_shape(initial: Checkpoint, config: PretrainingConfig) -> None:
              for network in (initial_model, model)]
     names = _ENCODER_SHAPE + (
         _GENERATOR_SIZE if _has_generator(initial) and sizes[0] != sizes[1] else ())
+    # Two networks share the same weights as before; one encoder for both heads begins a new one.
+    if _has_generator(initial) and Tying.EVERYTHING not in (initial_model.tying, model.tying):
+        names += "tying",
     other = [f"model.{name} is {getattr(initial_model, name)}, not {getattr(model, name)}"
              for name in names if getattr(initial_model, name) != getattr(model, name)
              and not (name == _POSITIONS
                       and initial_model.max_position_embeddings < model.max_position_embeddings)]
     if other:
-        raise UserError(f"{initial.source} has another size: {'; '.join(other)}. Leave "
-                        "--model_size and these settings out: the run takes the size from there.")
+        raise UserError(f"{initial.source} has another shape: {'; '.join(other)}. Leave "
+                        "--model_size and these settings out: the run takes the shape from there.")
 
 
 def _text(built: Manifest, records: Records, vocab_file: Path | None) -> TextSettings:

@@ -121,6 +121,7 @@ def test_networks_of_a_run_begin_another_one_of_their_shape_on_the_same_text(dir
     for change, words in (
             ("--set=model.generator_width=1.0", "model.generator_width is 0.5, not 1.0"),
             ("--set=model.num_heads=4", "model.num_heads is 2, not 4"),
+            ("--set=model.tying=none", "model.tying is all_embeddings, not none. Leave"),
             ("--model_size=small", "model.hidden_size is 32, not 256")):
         with pytest.raises(UserError, match=words):
             call(directory, "third", initial, change)
