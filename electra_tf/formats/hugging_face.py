@@ -382,10 +382,13 @@ def _convert(tensors: Weights, model: ModelConfig, shapes: Shapes, text: TextSet
     heads = {f"{name.split('.')[0]}." for name in names.values()} - {prefix}
     others = {name: value for name, value in tensors.items() if not name.startswith(
         (f"{prefix}embeddings", f"{prefix}encoder", *heads))}
-    require_exactly(
-        {name: value for name, value in tensors.items() if name not in others},
-        {names[name]: shape[::-1] if name.endswith("/kernel") else shape
-         for name, shape in shapes.items()}, source)
+    own = {name: value for name, value in tensors.items() if name not in others}
+    expected = {names[name]: shape[::-1] if name.endswith("/kernel") else shape
+                for name, shape in shapes.items()}
+    if model.is_modern:  # Refusals name weights as the file does.
+        own, expected = (modernbert.stored_names(named, model.num_layers, is_bare=not prefix)
+                         for named in (own, expected))
+    require_exactly(own, expected, source)
     # float32 kernels [in, out], and embeddings of as many rows as the vocabulary has tokens.
     weights = {name: tensors[names[name]].astype(np.float32) for name in shapes}
     return *drop_padding_rows(model, {

@@ -6,6 +6,7 @@ have a dense layer and a norm below the output, which `task.hidden_layer=true` c
 
 import dataclasses
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from annotated_types import Interval
@@ -149,8 +150,13 @@ def from_electra(tensors: Weights, encoder: EncoderConfig) -> Weights:
         raise UserError("ModernBERT's embeddings have the hidden size; this network has "
                         f"embedding_size={encoder.embedding_size} and "
                         f"hidden_size={encoder.hidden_size}. Use --to_format=run.")
-    stems = _stems(encoder.num_layers, *_PREFIXES) | _LANGUAGE_MODEL
-    return _renamed(tensors, {ours: modern for modern, ours in stems.items()})
+    return stored_names(tensors, encoder.num_layers, is_bare=False)
+
+
+def stored_names(ours: Mapping[str, Any], num_layers: int, *, is_bare: bool) -> dict[str, Any]:
+    """Renames a network's weights, or what belongs to them, as files of ModernBERT name them."""
+    stems = _stems(num_layers, *(("", "") if is_bare else _PREFIXES)) | _LANGUAGE_MODEL
+    return _renamed(ours, {our_name: modern for modern, our_name in stems.items()})
 
 
 def _stems(num_layers: int, modern: str, ours: str) -> dict[str, str]:
@@ -162,7 +168,7 @@ def _stems(num_layers: int, modern: str, ours: str) -> dict[str, str]:
                for index in range(num_layers) for name, our_name in _LAYERS.items()}}
 
 
-def _renamed(tensors: Weights, stems: dict[str, str]) -> Weights:
+def _renamed(tensors: Mapping[str, Any], stems: dict[str, str]) -> dict[str, Any]:
     return {f"{stems.get(stem, stem)}.{leaf}": value for (stem, _, leaf), value in (
         (name.rpartition("."), value) for name, value in tensors.items())}
 

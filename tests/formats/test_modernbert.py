@@ -45,9 +45,9 @@ def test_what_the_layers_do_not_compute_is_refused_by_name(directory, entries, w
 
 @pytest.mark.parametrize(("change", "words"), [
     (lambda weights: weights.pop("layers.1.attn_norm.weight"),
-     "lacks 1 weights: encoder.layer.1.attention.LayerNorm.weight"),
+     "lacks 1 weights: layers.1.attn_norm.weight"),
     (lambda weights: weights.update({"layers.0.attn_norm.weight": weights["final_norm.weight"]}),
-     "has 1 unexpected weights: encoder.layer.0.attention.LayerNorm.weight"),
+     "has 1 unexpected weights: layers.0.attn_norm.weight"),
     (lambda weights: weights.update({"head.dense.weight": weights["layers.0.attn.Wo.weight"]}),
      "")])
 def test_missing_and_extra_weights_are_named(directory, change, words):
