@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import Path
-from electra_tf.tasks.tables import LABEL_NAMES, read_lines
+from electra_tf.tasks.tables import LABEL_NAMES, QUOTED_CELL, read_lines
 from electra_tf.tasks.tag_schemes import span_parts
 from electra_tf.tasks.task import TaggedExample
 
@@ -42,6 +42,7 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
              for number, line in read_lines(path)]
     rows, width, separator = _split(lines)
     left_out = {"comment lines": len(lines) - len(rows)}
+    rows, left_out["pairs of quotes around cells"] = _unquoted(rows)
     names: Sequence[str] = next((match[1].split() for _, line in lines if (
         match := re.match(r"# *global\.columns *=(.+)", line))), [])
     first = next((cells for _, cells in rows if cells), [])
@@ -104,6 +105,20 @@ def _split(lines: Sequence[tuple[int, str]]) -> tuple[list[_Row], int, str]:
             break
     width = max(widths, key=widths.get, default=1)
     return _without_comments(rows, width), width, "tabs" if by_tabs else "spaces"
+
+
+def _unquoted(rows: Sequence[_Row]) -> tuple[list[_Row], int]:
+    """Returns rows without the quotes that enclose cells, as in .csv, and the number of such cells.
+
+    All quotes must enclose cells, some of them doubled or around every cell.
+    """
+    cells = [cell for _, row in rows for cell in row]
+    quoted = [cell for cell in cells if '"' in cell]
+    if not all(re.fullmatch(QUOTED_CELL, cell) for cell in quoted) or not (
+            len(quoted) == len(cells) or any('"' in cell[1:-1] for cell in quoted)):
+        return [*rows], 0
+    return [(number, [cell[1:-1].replace('""', '"') if '"' in cell else cell for cell in row])
+            for number, row in rows], len(quoted)
 
 
 def _divided(rows: Sequence[_Row], columns: Collection[int],

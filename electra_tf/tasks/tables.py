@@ -19,8 +19,8 @@ MAX_FILE_BYTES, MAX_LINE_BYTES = 1 << 30, 64 * storage.MIB
 """Limits of a file, kept in memory, and of a line. Files of GLUE and SQuAD have up to 80 MB."""
 MAX_SKIPPED_LINES = 10
 """Lines of a published benchmark that are skipped at most, or 1 %; in short files a fifth."""
-_QUOTED = r'"(?:[^"]|"")*+"'
-_QUOTED_FILE = re.compile(rf'(?:(?:{_QUOTED}|[^"\t\n]*+)(?:[\t\n]|$))*+')
+QUOTED_CELL = r'"(?:[^"]|"")*+"'
+_QUOTED_FILE = re.compile(rf'(?:(?:{QUOTED_CELL}|[^"\t\n]*+)(?:[\t\n]|$))*+')
 LABEL_NAMES = ("label", "labels", "tags", "tag", "ner_tags", "ner", "class", "category", "target")
 """Usual names of the column of labels or tags in a header."""
 _LABEL_NAME = re.compile(
@@ -104,7 +104,7 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, selected: Seq
             raise UserError(f"{path}:1: {head[0]} is a line for Excel; remove it.")
         # Without a header, the separator is the mark that every line has equally often outside of
         # quotes.
-        bare = [re.sub(_QUOTED, "", line) for line in head]
+        bare = [re.sub(QUOTED_CELL, "", line) for line in head]
         even = [mark for mark in marks if mark in bare[0]
                 and len({line.count(mark) for line in bare}) == 1]
         if _are_numbers(selected) and len(even) > 1:
@@ -245,7 +245,7 @@ def _has_quoted_cells(path: Path) -> bool:
     lines = [f"{line}\n" for _, line in read_lines(path)]
     text = "".join(lines)
     return bool(_QUOTED_FILE.fullmatch(text)) and (
-        any(re.search(r'["\t\n]', cell[1:-1]) for cell in re.findall(_QUOTED, text))
+        any(re.search(r'["\t\n]', cell[1:-1]) for cell in re.findall(QUOTED_CELL, text))
         or all('"' in line for line in lines[1:]))
 
 

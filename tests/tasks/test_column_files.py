@@ -36,6 +36,11 @@ def read(tmp_path, text, *columns, **options):
     ("Go O\n# B-NUM\n1 O\n", (), ["Go/O #/B-NUM 1/O"], None),
     ("#begin document (x); part 000\na O\n\n#end document\n", (), ["a/O"], "2 comment lines"),
     ("###MEDLINE:95369245\n\nIL-2 B-DNA\n", (), ["IL-2/B-DNA"], "1 comment lines"),
+    # Quotes as pandas writes them, and words of quotes.
+    ('EU\tO\n""""\tO\n"6"" pipe"\tB-X\n', (), ['EU/O "/O 6" pipe/B-X'], "; 2 pairs of quotes"),
+    ('"EU" "O"\n"ran" "B-X"\n', (), ["EU/O ran/B-X"], "; 4 pairs of quotes around cells left"),
+    ('"\tO\nEU\tO\n"\tO\n', (), ['"/O EU/O "/O'], "tags in column 2"),
+    ('""\tO\n``\tO\n', (), ['""/O ``/O'], "tags in column 2"),
     ("Token\tPOS\tNER\nEU\tNNP\tB-ORG\n", (), ["EU/B-ORG"], "1 header left out"),
     ("Token\tPOS\tNER\nEU\tNNP\tB-ORG\n", ("Token", "POS"), ["EU/NNP"], "tags in column 2"),
     ("EU NNP B-ORG\n", ("1", "2"), ["EU/NNP"], "words in column 1, tags in column 2"),
