@@ -203,7 +203,7 @@ def _require_words(path: Path, sentences: Sequence[Sequence[_Row]], word: int,
     has_long_sentence = max(map(len, first_cells)) > 1
     has_spans = [bool(span_parts(values)[0]) for values in columns]
 
-    # A column of numbers of words or of sentences, or words and tags in each other's place.
+    # A column of numbers of words or of sentences, or the tags are in another column.
     if width > 1 and has_long_sentence and all(
             values in ([str(start + index) for index in range(len(values))] for start in (0, 1))
             for values in first_cells):
@@ -214,7 +214,9 @@ def _require_words(path: Path, sentences: Sequence[Sequence[_Row]], word: int,
         wrong, problem, better = 0, "numbers the sentences", (1, width - 1)
     elif tag is not None and ((has_spans[word] and not has_spans[tag])
                               or len(columns[tag]) > max(MAX_TAGS, len(columns[word]))):
-        wrong, problem, better = word, "looks like tags", (tag, word)
+        tags = next((index for index in range(width) if has_spans[index]), word)
+        wrong, problem, better = (word, "looks like tags", (tag, word)) if tags == word else (
+            tag, "does not look like tags", (word, tags))
     else:
         return
     raise UserError(f"{path}: column {wrong + 1} {problem}; select words and tags by number, for "

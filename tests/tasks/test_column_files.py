@@ -101,6 +101,8 @@ def test_tabs_around_complete_rows_are_no_cells(tmp_path, text):
     (CONLLU, (), "--text_columns=2 --label_column=4"),
     (GERMEVAL, (), "--text_columns=2 --label_column=3"),
     ("O\tfine\nB-X\tfood\n", (), "--text_columns=2 --label_column=1"),
+    ("".join(f"w O 0.{number}\nv B-X 1\n" for number in range(60)), (),
+     "column 3 does not look like tags; .*--text_columns=1 --label_column=2"),
     ("EU NNP B-ORG\n", ("1", "7"), "--label_column=7: .* 3 columns"),
     ("Token\tNER\nEU\tO\n", ("Token", "POS"), "=POS: .* 2 columns, named Token, NER"),
     ("EU\tO\nNew York\tO\nbad line\n", (), r"a\.txt:3: 1 columns, but 2"),
