@@ -235,7 +235,9 @@ def _json_rows(path: Path) -> Iterable[TableRow] | None:
                 return [TableRow(path, number, row) for number, row in enumerate(values, start=1)]
         return tables.json_rows(path)
     problems = [problem for form, problem in _OTHER_FORMATS.items() if re.search(form, content)]
-    if problems or tables.suffix_of(path) == ".csv":
+    are_commas = tables.suffix_of(path) == ".csv" and any(
+        line and "\t" not in line for line in content.split("\n"))
+    if problems or are_commas:
         raise UserError(f"{path}: {[*problems, _COMMAS][0]}.")
     return None
 

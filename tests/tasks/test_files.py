@@ -153,6 +153,7 @@ def test_tags_of_spans_become_iob2_and_the_note_says_how_many(tmp_path):
     (example,) = read_tagged(path, spec("tagging"), notes=notes)
     assert example.tags == ("B-PER", "I-PER", "O")
     assert "tags in IOB, the letter last; 2 of 3 rewritten as IOB2" in notes[0]
+    assert read_tagged(write(tmp_path / "a.csv", path.read_text()), spec("tagging")) == [example]
     lines = write(tmp_path / "a.jsonl", '{"text": ["a", "b", "c"], "label": ["U-X", "U-X", "O"]}\n')
     model = spec("tagging", labels=("U-X", "O"))  # A converted model may have another scheme.
     for task, tags in ((spec("tagging"), ("B-X", "B-X", "O")), (model, ("U-X", "U-X", "O"))):
@@ -221,7 +222,7 @@ LABEL_STUDIO = [{"id": 1, "data": {"text": "Al Bo"}, "annotations": [{"result": 
     ("a.json", '{"text": "Al", "tokens": [{"text": "Al"}], "spans": []}', "JSON of .*Prodigy"),
     ("a.ann", "T1\tPER 0 5\tAl Bo\nT2\tPER 7 9\tCy\n", "BRAT"),
     ("a.txt", 'Sentence #,Word,Tag\nSentence: 1,Al,B-PER\nSentence: 1,",",O\n', "commas"),
-    ("a.csv", "Al\tB-PER\n", "commas")])
+    ("a.csv", "Al\tB-PER\nBo,O\n", "commas")])
 def test_other_formats_of_tags_are_named(tmp_path, name, content, message):
     path = write(tmp_path / name, content)
     for labelled in (True, False):
