@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import itertools
 import math
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -215,6 +216,9 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
     # Tags in one scheme, and a note on what was read.
     examples = in_iob2(path, examples, spec.labels, tag_notes)
     tag_notes += _long_sentence(examples)
+    words = {word for example in examples for word in example.words}
+    if (prefix := os.path.commonprefix([*words])) and len(words) >= 10:  # WikiANN's "en:".
+        tag_notes.append(f"every word begins with {prefix!r}; remove it if it is a mark")
     if repeated := len(examples) - len({example.key for example in examples}):
         tag_notes.append(f"{repeated:,} of {len(examples):,} rows have {_REPEATED_KEY}")
     if notes is not None and tag_notes:

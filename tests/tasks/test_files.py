@@ -212,6 +212,15 @@ def test_json_is_read_under_any_name(tmp_path, name, content):
         (row["tokens"], row["ner_tags"]) for row in SENTENCES]
 
 
+def test_words_that_all_begin_alike_are_noted(tmp_path):
+    for first, count in (("pt:", 1), ("", 0)):
+        notes = []
+        words = write(tmp_path / "a.txt", "".join(
+            f"{first}{word}\tB-X\n" for word in "a an b be c d e f g h i".split()))
+        read_tagged(words, spec("tagging"), notes=notes)
+        assert notes[0].count("every word begins with 'pt:'") == count
+
+
 LABEL_STUDIO = [{"id": 1, "data": {"text": "Al Bo"}, "annotations": [{"result": [
     {"value": {"start": 0, "end": 5, "labels": ["PER"]}}]}]}]
 
