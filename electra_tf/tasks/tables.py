@@ -169,7 +169,7 @@ def _named(path: Path, cells: _Cells, columns: Sequence[str] | None, selected: S
     By number, rows between tabs need the selected columns only; a comma may be one of the text.
     """
     # Names of columns, from the first line or by number.
-    needed = 0
+    needed, header = 0, None
     if columns is None:
         number, columns = next(cells, (1, []))
         # pandas numbers the columns of a table without names from 0, in a header.
@@ -184,14 +184,19 @@ def _named(path: Path, cells: _Cells, columns: Sequence[str] | None, selected: S
                                 "select columns by these names, or remove the line.")
             cells = itertools.chain([(number, columns)], cells)
             columns = [str(index) for index in range(1, len(columns) + 1)]
+        else:
+            header = columns
         columns = [name if name in selected else name.strip() for name in columns]
         repeated = {name for name in columns if columns.count(name) > 1}
         if repeated:
             raise UserError(f"{path}:{number}: the header names {min(repeated)!r} twice.")
 
     # Rows with these names; more or fewer cells are refused, or noted if columns are numbers.
-    uneven = []
+    uneven, num_headers = [], 0
     for number, values in cells:
+        if values == header and len(values) > 1:  # As in files that were joined.
+            num_headers += 1
+            continue
         if len(values) != len(columns):
             if not 0 < needed <= len(values):
                 raise UserError(f"{path}:{number}: {len(values)} columns, but "
@@ -200,6 +205,8 @@ def _named(path: Path, cells: _Cells, columns: Sequence[str] | None, selected: S
         yield TableRow(path, number, dict(zip(columns, values, strict=False)) | {
             name: values[int(name) - 1] for name in selected if name.isdecimal()
             and name not in columns and 1 <= int(name) <= len(values)})
+    if num_headers:
+        notes.append(f"{path}: {num_headers:,} rows repeat the header and are left out")
     if uneven:
         notes.append(f"{path}: {len(uneven):,} rows do not have the {len(columns)} columns of the "
                      f"first line, such as line {uneven[0]}; the selected columns are read")

@@ -273,6 +273,7 @@ ROWS = [("x", "a"), ("y", "b")]
     ("a.json", '{"text": "x", "label": "a"}\n{"text": "y", "label": "b"}\n', ROWS, None),
     ("a.csv", "text, label \nx, a\ny,b \n", ROWS, ""),
     ("a.tsv", "text \tlabel\nx\t a\ny\tb\n", ROWS, ""),
+    ("a.csv", "text,label\nx,a\ntext,label\ny,b\n", ROWS, "1 rows repeat the header"),
     ("a.jsonl", '{"text": "x", "label": ["a"]}\n{"text": "y", "label": {"a": 0, "b": 1}}\n', ROWS,
      ""), ("a.csv", "text,label\nx,['a']\ny,\"[\"\"b\"\"]\"\n", ROWS, "")])
 def test_forms_of_tables(tmp_path, name, text, rows, note):
