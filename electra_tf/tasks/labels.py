@@ -17,6 +17,8 @@ BALANCED = "balanced"  # Value of `--class_weights` that computes them.
 INDICATORS: Mapping[str, bool] = {
     "0": False, "0.0": False, "false": False, "1": True, "1.0": True, "true": True}
 """Value, in lower case, that says if a label applies."""
+_MISSING = r"-|\?|nan|NaN|null|NULL|None|<NA>|N/A"
+"""What SNLI, pandas and databases write for a label that is missing."""
 
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
@@ -99,6 +101,11 @@ def notes_on(labels: Collection[str]) -> list[str]:
     if marked := [label for label in labels if re.fullmatch(
             r"""\[.*\]|\(.*\)|\{.*\}|'.+'|".+|.+\"""", label, re.DOTALL)]:
         notes.append(f"brackets or quotes are part of labels: {', '.join(map(shown, marked[:5]))}")
+    missing = [label for label in labels if re.fullmatch(_MISSING, label)
+               or (label == "-1" and "2" in labels and "-2" not in labels)]
+    if missing:
+        notes.append(f"{' and '.join(map(repr, missing))} may stand for a missing label, and is "
+                     "learned like any other; if so, remove these rows")
     return notes
 
 

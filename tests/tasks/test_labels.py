@@ -53,3 +53,10 @@ def test_labels_that_look_equal_are_noted():
         [note] = [note for note in notes_on(pair.split(" ")) if "joined" not in note]
         assert note.startswith("different labels are equal except for")
     assert not notes_on(["a", "á", "ab"])
+
+
+def test_labels_that_may_stand_for_a_missing_one_are_noted():
+    for missing, others in (("-", "a b"), ("nan", "a b"), ("NULL", "a b"), ("-1", "0 1 2")):
+        [note] = notes_on([missing, *others.split()])
+        assert note.startswith(f"'{missing}' may stand for a missing label")
+    assert not notes_on(["-1", "0", "1"]) + notes_on(["-2", "-1", "0", "1", "2"])
