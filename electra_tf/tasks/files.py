@@ -148,6 +148,10 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
     num_rows, keys = 0, set[str]()
     for row in rows(notes=notes):
         num_rows += 1
+        if labelled and row.values.get("answer") in ("reject", "ignore") and "answer" not in (
+                *spec.text_columns, *labels):
+            raise row.error("Prodigy's answer is not \"accept\", so the label may not apply; keep "
+                            "the accepted rows, for example with `grep '\"accept\"'`.")
         key = _key(row, spec)
         if spec.key_column:
             counts[_REPEATED_KEY] += key in keys

@@ -320,6 +320,7 @@ PLAIN = spec()
     ("a.csv", "x,a\ny, z,b\n", spec(text_columns=("1",), label_column="2"), ":2: 3 columns.* 2 "),
     ("a.tsv", "text\tlabel\nx\t1\n", spec(key_column="id"), "no column 'id'.* --key_column"),
     ("a.tsv", "text\tlabel\nx\tbig\n", NUMBERS, ":2: 'label' must be a number.*'big'"),
+    ("a.jsonl", '{"text": "x", "label": "y", "answer": "reject"}\n', PLAIN, ":1: .*Prodigy.*grep"),
     ("a.tsv", "text\tlabel\nx\t1_5\n", NUMBERS, ":2: 'label' must be a number.*'1_5'"),
     ("saved/dataset_dict.json", "{}", PLAIN, r"load_from_disk\('/.*saved'\)\['train'\]\.to_json")])
 def test_what_cannot_be_read_is_named_with_its_line(tmp_path, name, data, task, message):
