@@ -154,7 +154,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise UserError(f"{path}:{number}: not UTF-8 at byte {error.start + 1} of the line; "
-                            "convert the file, for example with iconv.") from None
+                            "convert it, for example with `iconv -f latin1 -t utf-8`.") from None
 
 
 def suffix_of(path: Path) -> str:
