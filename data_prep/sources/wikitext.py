@@ -1,6 +1,7 @@
 """Converts wikitext to prose: the lines of text that a reader of the article sees."""
 
 import html
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
@@ -23,6 +24,11 @@ _BLOCKS = frozenset({
 """HTML tags that begin and end lines."""
 _NAMESPACES = ("file", "image", "media", "category")
 """Namespaces whose links are invisible; every wiki has their English names."""
+_SHOWN_TEXTS = {"lang": 1, "nowrap": 0, "nobr": 0, "w": -1}
+"""Inline template -> index of the text that it shows."""
+_MEASURES = ("convert", "cvt", "unité", "formatnum")
+"""Templates of numbers, words between them, such as 3, "to" and 5, and perhaps their unit."""
+_NUMBER = re.compile(r"[\d.,/+−–-]*|by|to|and|or|x|×|\+/-|±")
 _LANGUAGE = re.compile(r"\s*[a-z]{2,3}(-[a-z]+)*:")  # A link to the article in another language.
 _QUOTES = re.compile("'{2,5}")
 _MEDIA_FILE = re.compile(
@@ -56,9 +62,9 @@ def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = 
           variants: bool = False) -> list[str]:
     r"""Returns the lines of an article: paragraphs, list entries and, if `headings`, headings.
 
-    It omits templates, tables, references, files, categories, formulas and code, and the brackets
-    and commas left empty. `namespaces` are the wiki's names of files and categories. `variants`
-    keeps one variant of -{...}-. Raises one of `UNREADABLE`.
+    It omits tables, references, files, categories, formulas and code, templates without a number or
+    text of the sentence, and the brackets and commas left empty. `namespaces` are the wiki's names
+    of files and categories. `variants` keeps one variant of -{...}-. Raises one of `UNREADABLE`.
 
     Example:
         >>> prose("'''Ada''' ({{IPA|x}}; b. 1815)<ref>A</ref> met [[Charles Babbage|him]].\n* one")
@@ -85,7 +91,7 @@ def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = 
 
 
 def _prose_of(tree: Any, namespaces: Collection[str], headings: bool) -> Iterator[str]:
-    """Yields the prose of an article's nodes; templates, their arguments and comments have none."""
+    """Yields the prose of an article's nodes; comments and most templates have none."""
     for node in tree.nodes:
         # Text is yielded; `inner` is read the same way, between line ends for blocks.
         inner, edge = None, ""
@@ -107,6 +113,8 @@ def _prose_of(tree: Any, namespaces: Collection[str], headings: bool) -> Iterato
                     yield title.removeprefix(":")
             case nodes.ExternalLink():
                 inner = node.title
+            case nodes.Template():
+                inner = _shown(node)
             case nodes.Tag():
                 name = str(node.tag).strip().lower()
                 if name in _DROPPED_TAGS:
@@ -121,6 +129,19 @@ def _prose_of(tree: Any, namespaces: Collection[str], headings: bool) -> Iterato
         if inner is not None:
             yield from _prose_of(inner, namespaces, headings)
         yield edge
+
+
+def _shown(template: nodes.Template) -> Any:
+    """Returns the prose that an inline template shows, or None for one that isn't known."""
+    name, _, number = str(template.name).strip().lower().partition(":")
+    texts = [number] if name == "formatnum" else [
+        param.value for param in template.params if str(param.name).strip().isdecimal()]
+    if name in _MEASURES:
+        words = [str(text).strip() for text in texts]
+        num_numbers = len([*itertools.takewhile(_NUMBER.fullmatch, words)])
+        return mwparserfromhell.parse(" ".join(words[:num_numbers + 1]))
+    index = _SHOWN_TEXTS.get(name, len(texts))
+    return texts[index] if index < len(texts) and texts else None
 
 
 def one_variant(wikitext: str) -> str:

@@ -16,6 +16,13 @@ CASES = {
     'One.<ref name="a">See {{cite}} [[b]].</ref><ref name=b /> Two.<references/>': ["One. Two."],
     "'''Ada''' ({{IPA|x}}; {{lang|y}}) is.": ["Ada is."],
     "Ada ({{IPA|x}}; born 1815) is {{y}}, she.": ["Ada (born 1815) is, she."],
+    # What inline templates show belongs to the sentence.
+    "At {{convert|1300|mi|km}}, {{Cvt| 3 |-|5.5| ft |abbr=on}} or {{unité|12|km}}, {{cvt|2}}.": [
+        "At 1300 mi, 3 - 5.5 ft or 12 km, 2."],
+    "{{formatnum:-10}}&nbsp;°C, {{FORMATNUM: 1,234.5|R}}, {{formatnum:{{x}}}}.": [
+        "-10 °C, 1,234.5,."],
+    "A {{lang|fr|[[château]]{{x}}}} in {{nowrap|1=New York}}, {{w|a|{{Nobr|c}}}} {{w|d}}{{w:e}}.":
+        ["A château in New York, c d."],
     'Before.\n{| class="x"\n|-\n| a || {{b}}\n{|\n| nested\n|}\n| c\n|}\nAfter.': [
         "Before.", "After."],
     "Text.\n{| class=x\n| a\n|-\nMore.": ["Text.", "More."],  # A table without an end.
