@@ -68,6 +68,12 @@ def require_plain_text(path: str, head: bytes) -> None:
         kind = f"JSON lines; read them with --input='jsonl:{path}#{field}'"
     elif _MARKUP.match(start):
         kind = f"HTML, XML or JSON; extract its text, or read it as it is: --input='text:{path}'"
+    elif table := re.search(r"\.([ct])sv(\.\w+)?$", path):
+        separator = "," if table[1] == "c" else r"\t"
+        kind = ("a table; write its rows with `python -c \"import pandas; pandas.read_csv("
+                f"'{path}', sep='{separator}').to_json('rows.jsonl', orient='records', lines=True)"
+                "\"`, and read them with --input='jsonl:rows.jsonl#COLUMN', or the file as it is: "
+                f"--input='text:{path}'")
     elif "\r" in text.rstrip("\r") and "\n" not in text:
         kind = r"text with CR alone as line ends; convert it with `tr '\r' '\n'`"
     else:

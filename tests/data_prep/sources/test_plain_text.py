@@ -108,6 +108,15 @@ def test_a_file_of_another_format_is_refused_as(tmp_path, content, kind):
     assert read_skipping(f"{tmp_path}/*.txt")[0] == [["Whole."]]
 
 
+def test_a_table_is_refused_unless_it_is_named_as_text(tmp_path):
+    for name in ("a.csv", "a.tsv.gz"):
+        content = b"id\ttext\n1\tOne.\n"
+        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+        with refused(rf"{name} is a table; .*read_csv\('/.*{name}', sep='[,\\t]+'\).*jsonl:"):
+            read(f"{tmp_path}/{name}")
+        assert read(f"text:{tmp_path}/{name}") == [["id\ttext", "1\tOne."]]
+
+
 @pytest.mark.parametrize("content", [
     ROW, f'{{"body": "{"One. " * 2000}"}}\n', dump(page("A", "One.")).decode()],
     ids=["row", "long", "dump"])
