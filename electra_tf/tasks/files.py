@@ -176,15 +176,19 @@ def is_empty(texts: Sequence[str], kind: Kind) -> bool:
 
 
 def unused_labels(paths: Sequence[Path], spec: TaskSpec) -> dict[str, set[str]]:
-    """Returns the values of each column that seems to have labels and isn't one of the texts."""
+    """Returns the values of each column that seems to have labels and isn't one of the texts.
+
+    Its name says so, or its values are 0 and 1. Of many values a few are returned.
+    """
     columns = collections.defaultdict(set)
     for row in itertools.chain(*(tables.read_rows(path, selected=spec.text_columns)
                                  for path in paths if tables.suffix_of(path) != ".txt")):
         for name, value in row.values.items():
-            if name not in (*spec.text_columns, spec.key_column) and (
-                    name == spec.label_column or tables.is_label_name(name)):
+            if name not in (*spec.text_columns, spec.key_column) and len(columns[name]) < 3:
                 columns[name].add(str(value))
-    return columns
+    return {name: values for name, values in columns.items()
+            if name == spec.label_column or tables.is_label_name(name)
+            or {INDICATORS.get(value.lower()) for value in values} == {False, True}}
 
 
 def label_columns(kind: Kind, names: str) -> list[str]:

@@ -189,6 +189,15 @@ def test_labels_of_pairs_are_refused_unless_all_are_equal(tmp_path, name):
     assert len(load(tmp_path, selected, texts=("a", name)).train) == 18
 
 
+@pytest.mark.parametrize(("first", "texts", "name"), [
+    ("a\tb\tresult", ("a", "b"), "result"), ("first\tsecond\t1", ("1", "2"), "3")])
+def test_a_column_of_0_and_1_beside_pairs_is_one_of_labels(tmp_path, first, texts, name):
+    rows = "".join(f"first {number}\tsecond {number}\t{number % 2}\n" for number in range(20))
+    with refused(f"without the column '{name}'"):
+        load(tmp_path, f"{first}\n{rows}", texts=texts)
+    assert len(load(tmp_path, f"{first}\n{rows}".replace("\t0\n", "\tx\n"), texts=texts).train) > 17
+
+
 @pytest.mark.parametrize(("arguments", "words"), [
     ({"train": "a\tb\tscore\nx\ty\t0\nz\tw\t5\n", "texts": ("a", "b"), "label": "score"},
      "without the column 'score'"),
