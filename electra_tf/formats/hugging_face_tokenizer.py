@@ -16,7 +16,7 @@ from electra_tf.core import strict_json
 from electra_tf.core.atomic_file import write_json
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import MIB, Path, read_bytes, read_error
-from electra_tf.text.normalization import Normalization, TextSettings
+from electra_tf.text.normalization import Normalization, TextSettings, require_no_capitals
 from electra_tf.text.tokenizer import FINAL_SIGMA, LONG_WORD_CUT
 from electra_tf.text.vocabulary import CLS, CONTINUATION, SEP, SPECIAL_TOKENS, UNK, Vocabulary
 
@@ -141,6 +141,9 @@ def read_text(directory: Path) -> TextSettings:
     normalization = dataclasses.replace(
         Normalization.of(config.do_lower_case, config.strip_accents),
         max_word_characters=_LIBRARY_WORD_CHARACTERS, final_sigma=config.do_lower_case is False)
+    if file is config.do_lower_case is None:
+        require_no_capitals(vocabulary, directory, (
+            f'Write {{"do_lower_case": false}} in {SETTINGS_FILE}, or true if it is.'))
     if file is not None:
         described = _read_normalization(path, file, vocabulary.ids)
         if is_library_class:

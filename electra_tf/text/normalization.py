@@ -113,12 +113,8 @@ class TextSettings:
         if recorded is not None and normalization not in (None, recorded):
             raise UserError(f"{vocab_file} was learned with normalization {recorded}, not "
                             f"{normalization}: leave the flag out, or learn another vocabulary.")
-        capitals = [token for token in vocabulary.tokens
-                    if token.removeprefix(CONTINUATION)[:1].isupper()]
-        if recorded is normalization is None and len(capitals) > vocabulary.size / 100:
-            raise UserError(f"{vocab_file} has {len(capitals):,} tokens with capitals, such as "
-                            f"{capitals[0]!r}, and no file says that text isn't lower-cased. "
-                            f"{cased_fix}")
+        if recorded is normalization is None:
+            require_no_capitals(vocabulary, vocab_file, cased_fix)
         return cls(vocabulary=vocabulary, normalization=recorded or normalization or UNCASED)
 
     @property
@@ -135,6 +131,15 @@ class TextSettings:
         """Writes the manifest before the vocabulary, which therefore always has a manifest."""
         atomic_file.write_json(manifest_of(vocab_file), self.tokenization.to_dict())
         self.vocabulary.save(vocab_file)
+
+
+def require_no_capitals(vocabulary: Vocabulary, source: Path, fix: str) -> None:
+    """Raises `UserError` with `fix` if over a hundredth of the tokens begins with a capital."""
+    capitals = [token for token in vocabulary.tokens
+                if token.removeprefix(CONTINUATION)[:1].isupper()]
+    if len(capitals) > vocabulary.size / 100:
+        raise UserError(f"{source} has {len(capitals):,} tokens with capitals, such as "
+                        f"{capitals[0]!r}, and no file says that text isn't lower-cased. {fix}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Tokenizers that this program can't follow are refused in one line that names the entry."""
 
+import json
 
 import pytest
 import tensorflow as tf
@@ -48,6 +49,15 @@ def test_what_gives_other_ids_is_refused_by_name(directory, file, entries, words
         change_json(directory / f"{file}.json", **entries)
     with refused(words):
         hugging_face_tokenizer.read_text(directory)
+
+
+def test_a_cased_vocabulary_whose_files_do_not_say_so_is_refused(tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join((*SPECIAL_TOKENS, "the", "Berlin")) + "\n")
+    with refused(r"1 tokens with capitals, such as 'Berlin'.* \{\"do_lower_case\": false\} in tok"):
+        hugging_face_tokenizer.read_text(tmp_path)
+    for lower_case in (False, True):
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lower_case}))
+        assert hugging_face_tokenizer.read_text(tmp_path).normalization.lower_case is lower_case
 
 
 def test_two_vocabularies_that_disagree_are_refused(directory):
