@@ -25,8 +25,8 @@ LABEL_NAMES = ("label", "labels", "tags", "tag", "ner_tags", "ner", "class", "ca
 """Usual names of the column of labels or tags in a header."""
 _LABEL_NAME = re.compile(
     r".*(label|score|duplicate|similar|relatedness|judge?ment|paraphrase|entailment).*"
-    r"|(is_?)?(class|category|target|tag|quality|gold|rating|relevance|match|sentiment)s?|y"
-    r"|is_?(relevant|same|positive)")
+    r"|(is_?|ner_)?(class|category|target|tag|quality|gold|rating|relevance|match|sentiment)s?"
+    r"|y|ner|is_?(relevant|same|positive)")
 _Cells = Iterator[tuple[int, list[str]]]
 """Line number and cells of each row."""
 
@@ -71,8 +71,7 @@ class TableRow:
 
 def is_label_name(name: str) -> bool:
     """Returns True for the usual names of columns of labels or scores, in any case."""
-    name = name.strip().lower()
-    return name in LABEL_NAMES or bool(_LABEL_NAME.fullmatch(name))
+    return bool(_LABEL_NAME.fullmatch(name.strip().lower()))
 
 
 def read_rows(path: Path, *, columns: Sequence[str] | None = None, selected: Sequence[str] = (),
