@@ -141,7 +141,7 @@ def read_text(directory: Path) -> TextSettings:
     normalization = dataclasses.replace(
         Normalization.of(config.do_lower_case, config.strip_accents),
         max_word_characters=_LIBRARY_WORD_CHARACTERS, final_sigma=config.do_lower_case is False)
-    if file is config.do_lower_case is None:
+    if file is None and config.do_lower_case is None:
         require_no_capitals(vocabulary, directory, (
             f'Write {{"do_lower_case": false}} in {SETTINGS_FILE}, or true if it is.'))
     if file is not None:

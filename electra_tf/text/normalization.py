@@ -113,7 +113,7 @@ class TextSettings:
         if recorded is not None and normalization not in (None, recorded):
             raise UserError(f"{vocab_file} was learned with normalization {recorded}, not "
                             f"{normalization}: leave the flag out, or learn another vocabulary.")
-        if recorded is normalization is None:
+        if recorded is None and normalization is None:
             require_no_capitals(vocabulary, vocab_file, cased_fix)
         return cls(vocabulary=vocabulary, normalization=recorded or normalization or UNCASED)
 
