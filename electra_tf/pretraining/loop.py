@@ -23,7 +23,7 @@ from electra_tf.checkpoints.run_directory import (
     STEPS,
     TRACKERS_FILE,
 )
-from electra_tf.checkpoints.weights import assign_parts, read_checkpoint
+from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import storage
@@ -85,12 +85,11 @@ def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     if not generator_steps:
         return run_stage(config, model_dir)
 
-    # Stage 1: a generator of the discriminator's size, unless it is trained already.
+    # Stage 1: a generator of the discriminator's size, unless stage 2 has begun.
     directory = config.objective.generator_dir(model_dir)
     if not restart and run_directory.has_run(model_dir):  # More steps extend the second stage.
         generator_steps = run_directory.read_identity(directory)[STEPS]
-    begun = (directory / METRICS_FILE).exists()
-    if restart or not begun or read_checkpoint(directory)[1] < generator_steps:
+    else:
         print(f"stage 1 of 2: the generator, {generator_steps:,} steps, in {directory}", flush=True)
         run_stage(override(config, {"objective.name": "mlm", STEPS: generator_steps}), directory)
 

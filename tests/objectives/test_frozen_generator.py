@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import shutil
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from electra_tf.pretraining import loop
 from electra_tf.text.vocabulary import Vocabulary
 from tests.support import golden_files, named_arrays, tiny_encoder, tiny_records, tiny_run
 from tests.support.golden_batch import CONTEXT, RNG, masked_batch
+from tests.support.refusals import refused
 
 SHORT = {"model__num_layers": 1, "runtime__eval_steps": 1,
          "runtime__save_checkpoints_steps": 1}
@@ -126,9 +128,30 @@ def test_a_run_without_a_generator_is_refused():
         frozen("mlm", weights)
 
 
-def train(records, model_dir):
-    config = tiny_run.config(objective__name="two_stage", training__num_train_steps=6, **SHORT)
+def train(records, model_dir, **changes):
+    config = tiny_run.config(**{
+        "objective__name": "two_stage", "training__num_train_steps": 6, **SHORT} | changes)
     loop.pretrain(config, storage.path(records), storage.path(model_dir))
+
+
+def test_a_first_stage_that_was_killed_before_a_checkpoint_is_trained(
+        records, tmp_path, monkeypatch):
+    trained = mock.Mock(side_effect=UserError("trained"))
+    monkeypatch.setattr(loop, "train", trained)
+    (tmp_path / "generator").mkdir()
+    (tmp_path / "generator" / "metrics.jsonl").write_text('{"kind": "train", "step": 1}\n')
+    with refused("trained"):
+        train(records, tmp_path)
+    assert trained.call_args.args[0].config.objective.name == "mlm"
+
+
+def test_a_first_stage_of_other_settings_is_refused(records, tmp_path):
+    """The second stage compares its own settings, so it never begins with others."""
+    tiny_encoder.write(tmp_path / "generator", objective__name="mlm", model__num_layers=1,
+                       training__num_train_steps=7)
+    (tmp_path / "generator" / "metrics.jsonl").write_text('{"kind": "checkpoint", "step": 7}\n')
+    with refused("optimizer.learning_rate: 0.003 in the run, 0.5 now"):
+        train(records, tmp_path, training__num_train_steps=14, optimizer__learning_rate=0.5)
 
 
 @pytest.mark.slow
