@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import os
 
 import tensorflow as tf
@@ -43,6 +44,7 @@ def cluster() -> Resolver | None:
     return parse(text)
 
 
+@functools.cache  # Runs of one process share a strategy of the cluster.
 def parse(text: str) -> Resolver:
     """Returns the cluster that TF_CONFIG describes; a `UserError` refuses an invalid one."""
     try:

@@ -75,6 +75,22 @@ def test_a_tpu_runs_several_steps_at_a_time_unless_told_otherwise(device, config
     assert steps_per_loop(RuntimeConfig(steps_per_loop=configured), strategy) == steps
 
 
+@pytest.mark.parametrize("changes", [
+    {"num_replicas": 2}, {"distribution_strategy": Strategy.MIRRORED}])
+def test_the_runs_of_a_process_may_sum_tensors_of_different_shapes(changes):
+    """As the stages of a run or several tasks do, each with a strategy of its own settings."""
+    for size in (2, 3):
+        strategy = create_strategy(RuntimeConfig(**changes, log_every_steps=size))
+
+        def sum_ones(size=size):
+            context = tf.distribute.get_replica_context()
+            return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.ones([size]))
+
+        sums = tf.function(lambda run=strategy.run, ones=sum_ones: run(ones))()
+        assert [part.numpy().tolist() for part in strategy.experimental_local_results(sums)] == [
+            [2.0] * size] * 2
+
+
 def test_one_device_is_the_default_and_replicas_are_logical_cpus():
     assert create_strategy(RuntimeConfig()).num_replicas_in_sync == 1
     assert create_strategy(RuntimeConfig(num_replicas=2)).num_replicas_in_sync == 2
