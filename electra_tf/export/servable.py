@@ -215,14 +215,14 @@ def build(checkpoint: Checkpoint, threshold: float | None = None) -> Servable:
     positions = config.max_position_embeddings
     texts = RowEncoder(checkpoint.text, min(positions, checkpoint.pooling.max_length or positions))
     encoder = create_encoder(config, LayerOptions(seed=0))
-    if not checkpoint.has_discriminator:
-        assign_weights(encoder.variables, checkpoint.weights, checkpoint.source)
-        embedder = TextEncoder(encoder, tf.Module(), texts)
-        embedder.pooling = checkpoint.pooling
-        return embedder
-    discriminator = Discriminator(encoder, LayerOptions(seed=0))
-    assign_weights(discriminator.variables, checkpoint.weights, checkpoint.source)
-    return Detector(encoder, discriminator.head, texts)
+    network: tf_keras.layers.Layer = encoder
+    model = TextEncoder(encoder, tf.Module(), texts)
+    if checkpoint.has_discriminator:
+        network = Discriminator(encoder, LayerOptions(seed=0))
+        model = Detector(encoder, network.head, texts)
+    assign_weights(network.variables, checkpoint.weights, checkpoint.source)
+    model.pooling = checkpoint.pooling
+    return model
 
 
 def _checked_tokens(inputs: Sequence[tf.Tensor], config: EncoderConfig, cls_id: int) -> Tokens:
