@@ -72,8 +72,10 @@ class Embeddings(tf_keras.layers.Layer):
         if self.positions is not None:
             vectors += self.positions.table[:length]
         if self.segments is not None:
-            # The gradient of a matmul sums rows without the scatter that a lookup's needs.
-            segments = tf.one_hot(segment_ids, self.segments.table.shape[0], dtype=tf.float32)
+            # The gradient of a matmul sums rows without the scatter that a lookup's needs. An
+            # encoder of one segment reads both segments of records as that one.
+            count = self.segments.table.shape[0]
+            segments = tf.one_hot(tf.minimum(segment_ids, count - 1), count, dtype=tf.float32)
             vectors += tf.linalg.matmul(segments, self.segments.table)
         keys = dropout_keys(rng, self.name, dimensions(ids)[0])
         return dropout(self.norm(vectors), self.dropout_rate, keys)

@@ -44,6 +44,14 @@ def test_the_weights_of_another_encoder_are_taken(encoder, batch):
     np.testing.assert_allclose(answers.first(*batch), encoder(*batch)[:, 0], atol=1e-5)
 
 
+def test_an_encoder_of_one_segment_has_its_vector_in_all_segments(batch):
+    """As it was trained by transformers, which refuses other segments."""
+    encoder = random_encoder(dataclasses.replace(CONFIG, type_vocab_size=1))
+    ids, _, padding_mask = batch
+    vectors = [encoder(ids, tf.fill(ids.shape, segment), padding_mask) for segment in (0, 1)]
+    np.testing.assert_allclose(*vectors, atol=1e-5)
+
+
 def test_one_graph_takes_any_batch_and_length_and_ignores_padding(encoder, batch):
     spec = tf.TensorSpec([None, None], tf.int32)
     answers = InferenceEncoder(encoder, tf.float32)
