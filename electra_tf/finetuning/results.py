@@ -93,7 +93,9 @@ class Results:
     def __post_init__(self):
         if not all(1 <= trial.kept_epoch <= len(trial.epochs) for trial in self.trials):
             raise ValueError("kept_epoch must be one of the epochs of its trial")
-        shapes = {tuple((split, *scores) for split, scores in epoch.scores.items())
+        # Not all settings of a grid search a threshold.
+        shapes = {tuple((split, *sorted(scores.keys() - {THRESHOLD}))
+                        for split, scores in epoch.scores.items())
                   for trial in self.scored_trials for epoch in trial.epochs}
         if self.trials and (len(shapes) != 1 or shapes == {()} or not self.metrics or not set(
                 self.metrics) <= next(iter(self.scored_trials[0].scores.values())).keys()):
@@ -168,13 +170,11 @@ class Results:
                 values = [trial.scores[split][metric] for trial in trials]
                 numbers = np.array([math.nan if value is None else value for value in values])
                 finite = numbers[np.isfinite(numbers)]  # Others make all but the best NaN.
-                best = math.nan
-                if finite.size:
-                    best = finite.min() if metric.endswith("_error") else finite.max()
+                best_of = np.min if metric.endswith("_error") else np.max
                 summary[split][metric] = {
                     "mean": float(numbers.mean()), "median": float(np.median(numbers)),
                     "std": float(numbers.std(ddof=1)) if len(numbers) > 1 else 0.0,
-                    "best": float(best)}
+                    "best": float(best_of(finite)) if finite.size else math.nan}
         return summary
 
     def table(self) -> str:

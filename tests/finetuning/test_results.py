@@ -1,5 +1,6 @@
 """Means, medians and tables of trials, against numbers by hand."""
 
+import dataclasses
 import json
 import math
 
@@ -36,6 +37,19 @@ def test_a_summary_by_hand():
     assert errors.best.seed == 2
     assert errors.summary()["dev"]["mean_squared_error"]["best"] == 0.5
     assert results(accuracies(math.nan), accuracies(-0.3)).best.seed == 2
+
+
+def test_some_settings_of_a_grid_may_search_a_threshold(tmp_path):
+    given, searched = (dataclasses.replace(trial, changes={"task.label_threshold": threshold})
+                       for trial, threshold in zip(results(
+                           accuracies(0.5), [{"accuracy": 0.6, "threshold": 0.3}]).trials, (0.5, 0),
+                           strict=True))
+    for trials, threshold in ((given, searched), 0.3), ((searched, dataclasses.replace(
+            given, epochs=results(accuracies(0.7)).trials[0].epochs)), None):
+        both = dataclasses.replace(results(accuracies(0.5)), trials=trials)
+        both.save(tmp_path)
+        assert Results.load(tmp_path) == both and both.threshold == threshold
+        assert "label_threshold=0.5" in both.table()
 
 
 def test_a_file_holds_all_results_as_strict_json(tmp_path):
