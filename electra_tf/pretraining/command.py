@@ -182,13 +182,14 @@ def main() -> None:
             show_ending(run, data_dir, evaluation.explanation(run, scores))
         return
 
-    # Given settings must equal the run's, unless they leave the choice to it; of the others only
-    # those of runtime count.
+    # Given settings must equal the run's, unless it resolved them itself; of the others only those
+    # of runtime count.
     identity = pretraining_identity(model_dir)
     required = [*changes, *(["model"] if values.model_size else [])]
     given = {name: value for name, value in overrides.flatten(config).items()
              if (name in required or name.split(".")[0] in required) and name in identity
-             and name != "model.vocab_size" and value not in ("auto", 0)}
+             and name != "model.vocab_size"
+             and (name, value) not in (("training.precision", "auto"), ("data.max_seq_length", 0))}
     run_directory.refuse_differences(model_dir, {name: identity[name] for name in given}, given)
     config = overrides.override(config, run_directory.settings_of(identity))
     vocab_file = vocab_file or model_dir / run_directory.VOCABULARY_FILE

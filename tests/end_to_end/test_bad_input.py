@@ -75,6 +75,8 @@ def test_what_does_not_fit_an_existing_run_is_refused_by_name(call, records, mod
                   "optimizer.learning_rate: 0.003 in the run, 0.0001 now"):
         refused(words, "--num_train_steps=1", "--learning_rate=1e-4", "--seed=5")
     refused("model.num_heads: 2 in the run, 4 now", "--mode=eval", "--model_size=small")
+    refused("masking.mask_token_rate: 0.85 in the run, 0.0 now", "--mode=eval",
+            "--set=masking.mask_token_rate=0")
     made = manifest.load(records)
     other = shutil.copytree(records, tmp_path / "other")
     dataclasses.replace(made, shards=made.shards[1:],
