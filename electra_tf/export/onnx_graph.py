@@ -56,9 +56,6 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
         "architectures": ["ElectraModel"], "id2label": {}, "text_columns": list(model.columns),
         "max_seq_length": model.row_encoder.max_length, "keeps_tail": False,
         "label_threshold": None}
-    if model.pooling.normalize or model.pooling.modes != ("mean",):
-        note_once("the checkpoint defines the pooling of its vectors, and `answer` of an ONNX file "
-                  f"returns their mean without normalization; {_ELSE}, or pool `score`'s tokens")
     # A task adds its labels and the way it cuts long texts.
     form = LongTexts.TRUNCATE
     if isinstance(model, ServedTask):
@@ -184,6 +181,10 @@ def _outputs(graph: _Graph, model: Servable) -> dict[str, tuple[str, list[str | 
         return {"replaced_probability": (
             graph.op("Sigmoid", graph.reshape(logits, [0, -1])), ["length"])}
     if not isinstance(model, ServedTask):
+        if model.pooling.normalize or model.pooling.modes != ("mean",):
+            note_once(
+                "the checkpoint defines the pooling of its vectors, and `answer` of an ONNX file "
+                f"returns their mean without normalization; {_ELSE}, or pool `score`'s tokens")
         return {"tokens": (_encode(graph, encoder), ["length", hidden_size])}
     spec = model.network.spec
     if isinstance(head, PoolingHead) and head.mode in ("mean", "cls", "max"):
