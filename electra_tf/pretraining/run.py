@@ -10,7 +10,7 @@ import tf_keras
 
 from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, DECAY, FINISHED, STABLE, STEPS
-from electra_tf.config.model import Tying
+from electra_tf.config.model import Positions, Tying
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -161,6 +161,12 @@ def prepare_run(config: PretrainingConfig, data_dir: str | Path, model_dir: Path
                 f"{checkpoint.source} has another vocabulary than the records in {records}; build "
                 f"them again with --vocab_file={checkpoint.text.vocabulary.source}.")
         generator = TrainedGenerator(*extract(checkpoint, "generator"))
+        positions = generator.encoder.max_position_embeddings
+        if generator.encoder.positions == Positions.LEARNED and positions < records.max_seq_length:
+            raise UserError(
+                f"{checkpoint.source} has {positions} positions, and the records in {records} are "
+                f"{records.max_seq_length} tokens long; build records with "
+                f"--max_seq_length={positions}.")
     vocab = vocab_info(text.vocabulary)
     objective = objective_class(config.objective.name)(config, ObjectiveContext(
         vocab=vocab, generator=generator,

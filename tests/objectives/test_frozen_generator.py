@@ -17,13 +17,20 @@ from electra_tf.core.errors import UserError
 from electra_tf.data.example import Batch
 from electra_tf.formats import pretrained
 from electra_tf.formats.parts import extract, infer_generator
-from electra_tf.formats.pretrained import Checkpoint
+from electra_tf.formats.pretrained import Checkpoint, Format
 from electra_tf.objectives import frozen_generator
 from electra_tf.objectives.frozen_generator import replacement_logits
 from electra_tf.objectives.pretraining import TrainedGenerator
 from electra_tf.pretraining import loop
 from electra_tf.text.vocabulary import Vocabulary
-from tests.support import golden_files, named_arrays, tiny_encoder, tiny_records, tiny_run
+from tests.support import (
+    golden_files,
+    named_arrays,
+    tiny_encoder,
+    tiny_networks,
+    tiny_records,
+    tiny_run,
+)
 from tests.support.golden_batch import CONTEXT, RNG, masked_batch
 from tests.support.refusals import refused
 
@@ -119,6 +126,14 @@ def test_a_generator_of_another_vocabulary_is_refused(electra_run, tmp_path):
     tiny_records.write(tmp_path / "other", other)
     with pytest.raises(UserError, match="has another vocabulary"):
         run_with(tmp_path / "other", electra_run)
+
+
+def test_a_generator_of_fewer_positions_than_the_records_is_refused(records, tmp_path):
+    generator = tiny_networks.pretrained(
+        tiny_records.VOCABULARY, model__max_position_embeddings=16)
+    pretrained.write(generator, storage.path(tmp_path / "short"), Format.RUN)
+    with refused("has 16 positions.* 32 tokens long; build records with --max_seq_length=16"):
+        run_with(records, tmp_path / "short")
 
 
 def test_a_run_without_a_generator_is_refused():
