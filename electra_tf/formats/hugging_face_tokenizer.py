@@ -14,9 +14,9 @@ from annotated_types import Ge, Interval
 
 from electra_tf.core import strict_json
 from electra_tf.core.atomic_file import write_json
-from electra_tf.core.errors import UserError, shown
+from electra_tf.core.errors import UserError, note_once, shown
 from electra_tf.core.storage import MIB, Path, read_bytes, read_error
-from electra_tf.text.normalization import Normalization, TextSettings, require_no_capitals
+from electra_tf.text.normalization import Normalization, TextSettings, capitals_in
 from electra_tf.text.tokenizer import FINAL_SIGMA, LONG_WORD_CUT
 from electra_tf.text.vocabulary import CLS, CONTINUATION, SEP, SPECIAL_TOKENS, UNK, Vocabulary
 
@@ -141,9 +141,10 @@ def read_text(directory: Path) -> TextSettings:
     normalization = dataclasses.replace(
         Normalization.of(config.do_lower_case, config.strip_accents),
         max_word_characters=_LIBRARY_WORD_CHARACTERS, final_sigma=config.do_lower_case is False)
-    if file is None and config.do_lower_case is None:
-        require_no_capitals(vocabulary, directory, (
-            f'Write {{"do_lower_case": false}} in {SETTINGS_FILE}, or true if it is.'))
+    problem = capitals_in(vocabulary)
+    if file is None and config.do_lower_case is None and problem:
+        note_once(f"{directory} {problem}, so text is lower-cased, as in transformers; "
+                  f'{{"do_lower_case": false}} in {SETTINGS_FILE} keeps capitals.')
     if file is not None:
         described = _read_normalization(path, file, vocabulary.ids)
         if is_library_class:

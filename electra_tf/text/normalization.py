@@ -113,8 +113,8 @@ class TextSettings:
         if recorded is not None and normalization not in (None, recorded):
             raise UserError(f"{vocab_file} was learned with normalization {recorded}, not "
                             f"{normalization}: leave the flag out, or learn another vocabulary.")
-        if recorded is None and normalization is None:
-            require_no_capitals(vocabulary, vocab_file, cased_fix)
+        if recorded is None and normalization is None and (problem := capitals_in(vocabulary)):
+            raise UserError(f"{vocab_file} {problem}. {cased_fix}")
         return cls(vocabulary=vocabulary, normalization=recorded or normalization or UNCASED)
 
     @property
@@ -133,13 +133,14 @@ class TextSettings:
         self.vocabulary.save(vocab_file)
 
 
-def require_no_capitals(vocabulary: Vocabulary, source: Path, fix: str) -> None:
-    """Raises `UserError` with `fix` if over a hundredth of the tokens begins with a capital."""
+def capitals_in(vocabulary: Vocabulary) -> str:
+    """Describes tokens with capitals, if over a hundredth begins with one; otherwise ""."""
     capitals = [token for token in vocabulary.tokens
                 if token.removeprefix(CONTINUATION)[:1].isupper()]
-    if len(capitals) > vocabulary.size / 100:
-        raise UserError(f"{source} has {len(capitals):,} tokens with capitals, such as "
-                        f"{capitals[0]!r}, and no file says that text isn't lower-cased. {fix}")
+    if len(capitals) <= vocabulary.size / 100:
+        return ""
+    return (f"has {len(capitals):,} tokens with capitals, such as {capitals[0]!r}, and no file "
+            "says that text isn't lower-cased")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
