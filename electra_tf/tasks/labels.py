@@ -18,7 +18,7 @@ INDICATORS: Mapping[str, bool] = {
     "0": False, "0.0": False, "false": False, "1": True, "1.0": True, "true": True}
 """Value, in lower case, that says if a label applies."""
 _MISSING = r"-|\?|nan|NaN|null|NULL|None|<NA>|N/A"
-"""What SNLI, pandas and databases write for a label that is missing."""
+"""Labels that SNLI, pandas and databases write where one is missing."""
 
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ def test_the_weights_of_another_encoder_are_taken(encoder, batch):
 
 
 def test_an_encoder_of_one_segment_has_its_vector_in_all_segments(batch):
-    """As it was trained by transformers, which refuses other segments."""
+    """Transformers trained it with segment 0 alone, and refuses others."""
     encoder = random_encoder(dataclasses.replace(CONFIG, type_vocab_size=1))
     ids, _, padding_mask = batch
     vectors = [encoder(ids, tf.fill(ids.shape, segment), padding_mask) for segment in (0, 1)]

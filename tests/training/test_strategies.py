@@ -78,7 +78,7 @@ def test_a_tpu_runs_several_steps_at_a_time_unless_told_otherwise(device, config
 @pytest.mark.parametrize("changes", [
     {"num_replicas": 2}, {"distribution_strategy": Strategy.MIRRORED}])
 def test_the_runs_of_a_process_may_sum_tensors_of_different_shapes(changes):
-    """As the stages of a run or several tasks do, each with a strategy of its own settings."""
+    """The stages of a run and the tasks of a command ask for a strategy each."""
     for size in (2, 3):
         strategy = create_strategy(RuntimeConfig(**changes, log_every_steps=size))
 
