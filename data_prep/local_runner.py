@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 
 from data_prep.work_units import CorpusPart, Item, Result, WordCounts
-from electra_tf.core import native_libraries
+from electra_tf.core import machine
 from electra_tf.core.errors import UserError
 from electra_tf.core.signals import STOPPING
 
@@ -68,7 +68,7 @@ class LocalRunner:
 
 def quiet_tensorflow() -> None:
     """Disables TensorFlow's log output and the GPUs; call it before TensorFlow's import."""
-    native_libraries.configure_process()
+    machine.configure_process()
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 
 

@@ -35,9 +35,9 @@ if typing.TYPE_CHECKING:
 def __getattr__(name: str) -> typing.Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'electra_tf' has no attribute {name!r}")
-    from electra_tf.core import native_libraries
+    from electra_tf.core import machine
 
-    native_libraries.configure()
+    machine.configure_libraries()
     return getattr(importlib.import_module(f"electra_tf.{_MODULES[name]}"), name)
 
 

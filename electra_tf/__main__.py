@@ -4,7 +4,7 @@ import importlib
 import sys
 
 from electra_tf.core import command_line
-from electra_tf.core.commands import COMMANDS
+from electra_tf.core.command_line import COMMANDS
 from electra_tf.core.errors import shown
 from electra_tf.core.settings import suggestion
 

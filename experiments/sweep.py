@@ -14,11 +14,10 @@ from pathlib import Path
 
 from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.model import ModelConfig
-from electra_tf.config.overrides import override
+from electra_tf.config.overrides import override, read_sections
 from electra_tf.config.pretraining import PretrainingConfig, resolve
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.settings import require_one_of
-from electra_tf.core.strict_yaml import read_sections
 
 DIRECTORY = Path(__file__).parent
 _REQUIRED, _OPTIONAL = ("title", "source", "tasks"), ("question", "note")

@@ -11,14 +11,14 @@ import tempfile
 
 import pytest
 
-from electra_tf.core import native_libraries
+from electra_tf.core import machine
 
 if "PYTEST_XDIST_WORKER" not in os.environ:  # Killed processes leave TensorFlow's generated files.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="electra-tests-")
     atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-native_libraries.configure()  # Tests multiply with the library that commands use.
+machine.configure_libraries()  # Tests multiply with the library that commands use.
 os.environ["HF_HUB_OFFLINE"] = "1"  # No test reaches another machine.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 

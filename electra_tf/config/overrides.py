@@ -16,7 +16,14 @@ from electra_tf.config.objectives import OBJECTIVES, ObjectiveConfig
 from electra_tf.core import storage
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.setting_flags import define_flag, display_value, given_values
-from electra_tf.core.settings import Section, Setting, require_one_of, settings_of, suggestion
+from electra_tf.core.settings import (
+    Section,
+    Setting,
+    require,
+    require_one_of,
+    settings_of,
+    suggestion,
+)
 from electra_tf.core.storage import Path
 
 Config = TypeVar("Config")
@@ -27,6 +34,7 @@ SettingFlags = Mapping[str, Setting]
 """Flag -> the setting that it sets."""
 ANY_SETTING = ("set", "config")
 """Names of the flags for all other settings."""
+_MAX_BYTES = 64 << 10  # All settings together take 4 KB.
 
 
 def override(config: Config, changes: Changes) -> Config:
@@ -158,8 +166,45 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
 
 def read_yaml(path: Path) -> dict[str, str]:
     """Returns `section.field` -> text of a YAML file of sections, or raises `UserError`."""
-    from electra_tf.core import strict_yaml  # .venv-compile, for accelerators, has no PyYAML.
-
     return {f"{section}.{field}": text
-            for section, fields in strict_yaml.read_sections(path, "--config").items()
+            for section, fields in read_sections(path, "--config").items()
             for field, text in fields.items()}
+
+
+def read_sections(path: Path, flag: str) -> dict[str, dict[str, str]]:
+    """Returns section -> field -> text of the YAML file of a flag, or raises `UserError`.
+
+    YAML 1.1 converts `010`, `1:30`, `no` and `2026-01-01`; here values stay text, because a setting
+    declares its type.
+    """
+    import yaml  # .venv-compile, for accelerators, has no PyYAML.
+
+    name = f"{flag}={path}"
+    try:
+        root = yaml.compose(storage.read_bytes(path, _MAX_BYTES).decode("utf-8-sig"),
+                            yaml.BaseLoader)
+    except OSError as error:
+        raise UserError(f"{name} can't be read: {error.strerror or error}.") from error
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"{name} is not valid YAML: {error}") from error
+
+    def entries(node: yaml.Node, owner: str, form: str) -> dict[str, yaml.Node]:
+        """Returns name -> node of a mapping without duplicate names."""
+        require(isinstance(node, yaml.MappingNode), owner, form, node.id)
+        nodes: dict[str, yaml.Node] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.value in nodes:
+                raise UserError(f"{name}: line {key.start_mark.line + 1}: {shown(key.value)} "
+                                "occurs twice, or is not a name.")
+            nodes[key.value] = value
+        return nodes
+
+    # Two levels, and texts below them.
+    sections: dict[str, dict[str, str]] = {}
+    for section, node in entries(root, name, "sections, each with fields").items() if root else ():
+        sections[section] = {}
+        for field, text in entries(node, f"{name}: {shown(section)}", "fields").items():
+            require(isinstance(text, yaml.ScalarNode), f"{name}: {shown(f'{section}.{field}')}",
+                    "one value", text.id)
+            sections[section][field] = text.value
+    return sections

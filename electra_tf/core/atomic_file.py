@@ -99,32 +99,17 @@ def lock_directory(directory: Path, busy: str) -> Iterator[None]:
     if isinstance(directory, RemotePath):
         yield
         return
-    # The lock belongs to the open descriptor, so the kernel frees it when a process is killed.
+    # The lock belongs to the open file, so the kernel frees it when a process is killed.
     path = directory / ".lock"
-    try:
-        descriptor = _locked(path)
-    except BlockingIOError:
-        raise UserError(busy) from None
-    except OSError as error:
-        raise write_error(directory, error) from error
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-        os.close(descriptor)
-
-
-def _locked(path: Path) -> int:
-    """Returns the descriptor of a locked file that still has its name."""
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    with contextlib.ExitStack() as stack:
         try:
-            # A lock counts only while the name belongs to this file, which its holder removes.
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with contextlib.suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(descriptor), os.stat(path)):
-                    return descriptor
-        except OSError:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
+            file = stack.enter_context(path.open("ab"))
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(file.fileno()).st_nlink == 0:  # Its holder has removed it meanwhile.
+                raise BlockingIOError
+        except BlockingIOError:
+            raise UserError(busy) from None
+        except OSError as error:
+            raise write_error(directory, error) from error
+        stack.callback(path.unlink, missing_ok=True)
+        yield

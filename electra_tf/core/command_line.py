@@ -1,4 +1,4 @@
-"""The command line of every program: its exit status, its errors and a grouped `--help`."""
+"""The project's commands, and the command line of each: exit status, errors, grouped `--help`."""
 
 import atexit
 import contextlib
@@ -15,12 +15,11 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import metadata
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from absl import flags, logging
 
-from electra_tf.core import native_libraries, signals, storage
-from electra_tf.core.commands import COMMANDS, Command
+from electra_tf.core import machine, signals, storage
 from electra_tf.core.errors import Abandoned, UserError, one_line, shown
 from electra_tf.core.setting_flags import display_value
 
@@ -42,6 +41,39 @@ _FORMS = {"DIR": "dir$|^(blimp|decontaminate)$", "TIME": "^budget$",
 """Form of a value in `--help` -> names of flags."""
 CLONE = pathlib.Path(__file__).resolve().parents[2]
 """The directory that holds the packages; in a clone it holds the scripts as well."""
+
+
+class Command(NamedTuple):
+    """A command; `MODULE.run` is its main function, and `python -m MODULE` starts it too."""
+
+    module: str
+    purpose: str  # One line of `electra --help`.
+    script: str = ""  # Python file at the top level of a clone.
+
+
+COMMANDS = {
+    "vocab": Command("data_prep.build_vocab", "learns a WordPiece vocabulary from text"),
+    "records": Command("data_prep.build_pretraining_data", "makes pre-training records from text"),
+    "inspect": Command("electra_tf.apps.tools.inspect_records", "reports what records contain"),
+    "plan": Command("electra_tf.apps.planning.plan", "proposes a model size for a time budget"),
+    "cost": Command("electra_tf.apps.planning.estimate_cost", "estimates FLOPs, time and dollars"),
+    "pretrain": Command("electra_tf.pretraining.command", "pre-trains, evaluates, shows samples",
+                        "run_pretraining.py"),
+    "curves": Command("electra_tf.apps.tools.plot_curves", "draws the curves of runs"),
+    "score": Command("electra_tf.apps.tools.score_text", "scores sentences, and BLiMP"),
+    "demo": Command("electra_tf.apps.demo.demo", "shows both networks on a sentence in a browser"),
+    "finetune": Command("electra_tf.finetuning.command", "fine-tunes, evaluates, predicts",
+                        "run_finetuning.py"),
+    "convert": Command("electra_tf.apps.tools.convert_checkpoint",
+                       "converts between checkpoint formats"),
+    "push": Command("electra_tf.apps.tools.push", "publishes a model on the Hugging Face Hub"),
+    "export": Command("electra_tf.apps.tools.export_model",
+                      "exports a fine-tuned model or a pre-trained discriminator"),
+    "export-tflite": Command("electra_tf.apps.tools.export_tflite", "exports for TensorFlow Lite"),
+    "export-onnx": Command("electra_tf.apps.tools.export_onnx", "exports for ONNX Runtime"),
+    "serve": Command("electra_tf.apps.serving.serve", "serves SavedModels (development server)"),
+}
+"""Subcommand -> its command, in the order of a project."""
 
 
 def run(main: Callable[..., None], define: Callable[[], None] = lambda: None, *, summary: str,
@@ -70,7 +102,7 @@ def run(main: Callable[..., None], define: Callable[[], None] = lambda: None, *,
     faulthandler.enable()
     # At Python's 700 a seventh of the time to import TensorFlow and trace a step is collecting.
     gc.set_threshold(50_000)
-    native_libraries.configure_process()
+    machine.configure_process()
     logging.use_absl_handler()
     logging.set_verbosity(logging.WARNING)
 

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
-from electra_tf.core import native_libraries
+from electra_tf.core import machine
 from electra_tf.core.atomic_file import replacing
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
@@ -51,7 +51,7 @@ def export(model: Servable, path: Path, quantization: Quantization, length: int 
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
         if quantization is Quantization.FLOAT16:
             converter.target_spec.supported_types = [tf.float16]
-        with native_libraries.stderr_closed():  # It lists the options that it ignores.
+        with machine.stderr_closed():  # It lists the options that it ignores.
             unfinished.write_bytes(converter.convert())
         # The file's answers to the probes, compared with those of the network.
         tokens = [part[:, :length] for part in probe_tokens(model)]
@@ -64,7 +64,7 @@ def export(model: Servable, path: Path, quantization: Quantization, length: int 
 
 def _run_file(path: Path, tokens: Sequence[np.ndarray], length: int | None) -> Answers:
     """Returns a file's outputs for rows [B, L], which run one by one if `length` is fixed."""
-    with native_libraries.stderr_closed():  # It reports its delegate.
+    with machine.stderr_closed():  # It reports its delegate.
         interpreter = Interpreter(str(path))
         interpreter.allocate_tensors()
     run = interpreter.get_signature_runner(TOKEN_IDS)

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from electra_tf.config.runtime import RuntimeConfig, Strategy, Xla
-from electra_tf.core import command_line, native_libraries, signals
+from electra_tf.core import command_line, machine, signals
 from electra_tf.core.errors import UserError, note_once, tensorflow_reason
 from electra_tf.core.machine import usable_cores
 from electra_tf.training import workers
@@ -59,7 +59,7 @@ def setup_devices(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, A
 
 def compile_silently() -> None:
     """Compiles a function with XLA, which reports its first compilation in Abseil's log."""
-    with native_libraries.stderr_closed():
+    with machine.stderr_closed():
         tf.function(tf.identity, jit_compile=True)(tf.constant(0.0))
 
 
@@ -171,7 +171,7 @@ def _tpu(name: str) -> tf.distribute.Strategy:
 
     # The cores of a pod or of this machine, whose memory is cleared.
     try:
-        with native_libraries.stderr_closed():
+        with machine.stderr_closed():
             resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=name)
             if name != "local":
                 tf.config.experimental_connect_to_cluster(resolver)

@@ -10,8 +10,7 @@ from importlib import metadata
 
 import pytest
 
-from electra_tf.core.command_line import pip_install
-from electra_tf.core.commands import COMMANDS
+from electra_tf.core.command_line import COMMANDS, pip_install
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

@@ -26,7 +26,7 @@ def test_every_command_is_silent_and_data_building_also_in_its_workers(records, 
     (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "some words\t0\nother words\t1\n" * 4)
     text, vocabulary, rows, run, task = (
         tmp_path / name for name in ("text.txt", "vocab.txt", "rows.tsv", "run", "task"))
-    compiling = ("from electra_tf.core import native_libraries; native_libraries.configure()\n"
+    compiling = ("from electra_tf.core import machine; machine.configure_libraries()\n"
                  "import tensorflow as tf\n"
                  "tf.config.list_physical_devices('GPU')\n"
                  "tf.function(lambda x: tf.nn.gelu(x) * 2, jit_compile=True)(tf.ones([3]))\n")

@@ -104,8 +104,8 @@ def test_modules_that_need_no_tensorflow_do_not_import_it():
 def test_pre_training_imports_neither_keras_3_nor_what_only_evaluations_and_curves_need():
     python_process.run("-c", (
         "import sys\n"
-        "from electra_tf.core import native_libraries\n"
-        "native_libraries.configure_process()\n"
+        "from electra_tf.core import machine\n"
+        "machine.configure_process()\n"
         "import electra_tf.pretraining.evaluation, electra_tf.pretraining.loop\n"
         "heavy = {'keras', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"))

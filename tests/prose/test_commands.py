@@ -13,7 +13,7 @@ from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import command_line
-from electra_tf.core.commands import COMMANDS
+from electra_tf.core.command_line import COMMANDS
 from electra_tf.core.settings import settings_of
 from electra_tf.finetuning import command as finetuning
 from electra_tf.pretraining import command as pretraining

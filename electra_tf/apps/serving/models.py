@@ -14,7 +14,7 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401 - registers the ops that tokenize
 from google.protobuf import json_format, message
 
-from electra_tf.core import native_libraries, storage
+from electra_tf.core import machine, storage
 from electra_tf.core.errors import UserError, tensorflow_reason
 from electra_tf.core.machine import usable_cores
 from electra_tf.export.checksums import require_intact
@@ -76,7 +76,7 @@ def load(version_dir: pathlib.Path) -> ServedModel:
     # The model and its signatures.
     signatures = {}
     try:
-        with session.graph.as_default(), native_libraries.stderr_closed():  # It names a pass.
+        with session.graph.as_default(), machine.stderr_closed():  # It names a pass.
             definitions = dict(tf.compat.v1.saved_model.load(
                 session, [tf.saved_model.SERVING], str(version_dir)).signature_def)
         for key, definition in sorted(definitions.items()):
