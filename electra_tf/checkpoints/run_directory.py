@@ -130,10 +130,7 @@ def has_run(model_dir: Path) -> bool:
 
 
 def confirm_restart(model_dirs: Iterable[Path], *, ask: bool) -> None:
-    """Prints which runs `restart` will delete.
-
-    With `ask` on a terminal, raises `UserError` unless the user agrees.
-    """
+    """Prints which runs `restart` deletes; `UserError` if it can `ask` and the user refuses."""
     runs = [model_dir for model_dir in model_dirs if has_run(model_dir)]
     for model_dir in runs:
         print(f"restart  deletes {model_dir}", flush=True)
@@ -231,10 +228,7 @@ def _differences(saved: RunConfig, identity: RunConfig, names: Iterable[str]) ->
 
 @contextlib.contextmanager
 def only_process(model_dir: Path) -> Iterator[None]:
-    """Holds the directory's lock; `UserError` if another live process trains in it.
-
-    Removes the temporary files of processes that were killed.
-    """
+    """Holds the lock of a run, or raises `UserError`; removes what killed processes left."""
     with atomic_file.lock_directory(
             model_dir, f"another process is training in --model_dir={model_dir}; wait for it or "
             "name another directory."):

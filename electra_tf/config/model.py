@@ -13,6 +13,10 @@ Width = Annotated[int, Interval(gt=0, le=1 << 16)]
 Few = Annotated[int, Interval(gt=0, le=1000)]
 Share = Annotated[float, Interval(gt=0, le=1)]
 Gain = Annotated[float, Interval(gt=0, le=1000)]
+# Values are the names in lower case.
+Tying = enum.StrEnum("Tying", "NONE TOKEN_EMBEDDINGS ALL_EMBEDDINGS EVERYTHING")
+Architecture = enum.StrEnum("Architecture", "ELECTRA MODERNBERT")
+Positions = enum.StrEnum("Positions", "LEARNED ROTARY")
 
 
 def heads_of_64_units(hidden_size: int) -> int:
@@ -20,44 +24,13 @@ def heads_of_64_units(hidden_size: int) -> int:
     return max(1, hidden_size // 64)
 
 
-class Tying(enum.StrEnum):
-    """Which weights the generator and the discriminator share (ELECTRA, section 3.2)."""
-
-    NONE = "none"
-    """Two separate networks; the generator's embeddings have its own hidden size."""
-    TOKEN_EMBEDDINGS = "token_embeddings"
-    """The word-embedding table alone."""
-    ALL_EMBEDDINGS = "all_embeddings"
-    """Word, position and segment embeddings and their layer norm, as in the published models."""
-    EVERYTHING = "everything"
-    """One encoder with two output heads."""
-
-
-class Architecture(enum.StrEnum):
-    """The layers of an encoder."""
-
-    ELECTRA = "electra"
-    """The paper's, which are BERT's: layer norm after every residual sum."""
-    MODERNBERT = "modernbert"
-    """Warner et al., 2024: layer norm before attention, GeGLU, local attention, no biases."""
-
-
-class Positions(enum.StrEnum):
-    """How an encoder knows the positions of its tokens."""
-
-    LEARNED = "learned"
-    """A table of vectors, added to the words', as in the paper."""
-    ROTARY = "rotary"
-    """Angles by which attention turns queries and keys (Su et al., 2021)."""
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EncoderConfig(Section, prefix="model."):
     """Shape of one Transformer encoder (defaults: the discriminator of ELECTRA-Small)."""
 
     architecture: Architecture = setting(Architecture.ELECTRA, """Layers of the encoders: electra is
-        the paper's; modernbert is ModernBERT's (Warner et al., 2024), which has
-        model.positions=rotary and no segments.""")
+        the paper's, BERT's; modernbert is ModernBERT's (Warner et al., 2024): layer norm before
+        attention, GeGLU, local attention, no biases, model.positions=rotary and no segments.""")
     vocab_size: Annotated[int, Interval(gt=0, le=1 << 24)] = setting(
         30522, """Tokens of the WordPiece vocabulary. A run takes the size of its records'
         vocabulary.""")
@@ -149,7 +122,10 @@ class ModelConfig(EncoderConfig):
         of the discriminator's.""")
     generator_depth: Share = setting(1.0, """Generator's number of layers as a fraction of the
         discriminator's.""")
-    tying: Tying = setting(Tying.ALL_EMBEDDINGS, "Weights that generator and discriminator share.")
+    tying: Tying = setting(Tying.ALL_EMBEDDINGS, """Weights that generator and discriminator share
+        (ELECTRA, section 3.2): none; token_embeddings; all_embeddings, those of positions and
+        segments and their layer norm too, as in the published models; or everything, one encoder
+        with two output heads.""")
 
     @property
     def discriminator(self) -> EncoderConfig:

@@ -181,10 +181,8 @@ def read_sections(path: Path, flag: str) -> dict[str, dict[str, str]]:
 
     name = f"{flag}={path}"
     try:
-        root = yaml.compose(storage.read_bytes(path, _MAX_BYTES).decode("utf-8-sig"),
-                            yaml.BaseLoader)
-    except OSError as error:
-        raise UserError(f"{name} can't be read: {error.strerror or error}.") from error
+        content = storage.read_bytes(path, _MAX_BYTES, f"{name} can't be read: no such file.")
+        root = yaml.compose(content.decode("utf-8-sig"), yaml.BaseLoader)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{name} is not valid YAML: {error}") from error
 

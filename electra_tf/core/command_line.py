@@ -146,12 +146,24 @@ def _information(summary: str, groups: Groups, common: set[str]) -> str | None:
         return f"electra-tf {sys.modules['electra_tf'].__version__}"
     if not words & {"help", "helpfull", "h"}:
         return None
+    # The console script has other names for the commands in examples.
+    lines = [textwrap.dedent(summary).strip()]
+    if _is_console_script():
+        for name, (module, _, script) in COMMANDS.items():
+            lines[0] = lines[0].replace(f"python {script or f'-m {module}'}", f"electra {name}")
     # Unless all flags are asked for, groups show the common ones, and a line counts the others.
-    if "helpfull" in words or not common:
-        return _grouped_help(summary, groups)
-    number = sum(len([*names]) for names in groups.values()) - len(common)
-    groups = {title: [name for name in names if name in common] for title, names in groups.items()}
-    return f"{_grouped_help(summary, groups)}\n\n--helpfull lists {number} more flags."
+    is_full = "helpfull" in words or not common
+    for title, names in groups.items():
+        shown_flags = [flags.FLAGS[name] for name in names if is_full or name in common]
+        lines += ["", f"{title}:"] if shown_flags else []
+        for flag in shown_flags:
+            lines += [f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}={_form(flag)}",
+                      *(f"      {line}" for line in textwrap.wrap(
+                          _help_text(flag), width=86, break_on_hyphens=False))]
+    if not is_full:
+        number = sum(len([*names]) for names in groups.values()) - len(common)
+        lines += ["", f"--helpfull lists {number} more flags."]
+    return "\n".join(lines)
 
 
 def _parse(names: Sequence[str]) -> list[str]:
@@ -274,22 +286,6 @@ def shell_command(words: Iterable[str]) -> str:
     """Returns words as a shell reads them, on one line of printable characters."""
     return " ".join(shlex.quote(word) if word.isprintable() else "$'{}'".format(
         "".join(f"\\{byte:03o}" for byte in os.fsencode(word))) for word in words)
-
-
-def _grouped_help(summary: str, groups: Groups) -> str:
-    # The console script has other names for the commands in examples.
-    summary = textwrap.dedent(summary).strip()
-    if _is_console_script():
-        for name, (module, _, script) in COMMANDS.items():
-            summary = summary.replace(f"python {script or f'-m {module}'}", f"electra {name}")
-    lines = [summary]
-    for title, names in groups.items():
-        lines += ["", f"{title}:"] if names else []
-        for flag in (flags.FLAGS[name] for name in names):
-            lines += [f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}={_form(flag)}",
-                      *(f"      {line}" for line in textwrap.wrap(
-                          _help_text(flag), width=86, break_on_hyphens=False))]
-    return "\n".join(lines)
 
 
 def _form(flag: flags.Flag) -> str:

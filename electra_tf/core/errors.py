@@ -50,10 +50,7 @@ def shown(value: object, max_length: int = 80) -> str:
 
 
 def tensorflow_reason(error: Exception, max_length: int = 200) -> str:
-    """Returns the reason in an error's message, on one line without a full stop.
-
-    Places in TensorFlow's graph and in files, and details of gRPC, are left out.
-    """
+    """Returns the reason in an error's message, on one line, without places in graph and files."""
     # The reason of a failed assertion is its own text.
     message = getattr(error, "message", None) or str(error)
     if assertion := re.search(r"assertion failed: \[(.*?)\]", message):

@@ -9,9 +9,6 @@ _KINDS = {
     b"PK\x03\x04": "a zip archive or an Office document; unpack it with unzip, or save it as text "
                    "with `python -c \"import pandas; pandas.read_excel('FILE').to_csv('rows.csv', "
                    "index=False)\"`",
-    b"PK\x05\x06": "an empty zip archive; name a file with text",
-    b"7z\xbc\xaf\x27\x1c": "a 7z archive; unpack it with `7z x`",
-    b"Rar!\x1a\x07": "a rar archive; unpack it with `unrar x`",
     b"\x1f\x8b": "compressed with gzip; let its name end with .gz",
     b"BZh": "compressed with bzip2; decompress it with `bzip2 -dc`",
     b"\xfd7zXZ\0": "compressed with xz; decompress it with `xz -dc`",
@@ -26,10 +23,6 @@ _KINDS = {
     b"\xff\xff\xff\xff": "an Arrow stream, as datasets saves; write JSON lines with `python -c \""
                          "import datasets; datasets.Dataset.from_file('FILE').to_json('rows.jsonl')"
                          "\"`",
-    b"\x89HDF\r\n\x1a\n": "HDF5; write its texts as JSON lines",
-    b"SQLite format 3\0": "a SQLite database; write its texts as JSON lines",
-    b"Obj\x01": "an Avro file; write its texts as JSON lines",
-    b"\x93NUMPY": "a NumPy array; write its texts as JSON lines",
     b"\xff\xfe": "UTF-16; convert it with `iconv -f utf-16 -t utf-8`",
     b"\xfe\xff": "UTF-16; convert it with `iconv -f utf-16 -t utf-8`",
     b"\0\0\xfe\xff": "UTF-32; convert it with `iconv -f utf-32 -t utf-8`",
@@ -55,4 +48,5 @@ def require_text(path: object, head: bytes) -> None:
         kind = {True: "utf-16be", False: "utf-16le"}[halves[0] > halves[1]]
         raise UserError(f"{path} looks like UTF-16; convert it with `iconv -f {kind} -t utf-8`."
                         if max(halves) > 0.3 and min(halves) < 0.1 else
-                        f"{path} is not text: NUL is at byte {head.index(0)}; name a text file.")
+                        f"{path} is not text: NUL is at byte {head.index(0)}; name a text file, or "
+                        "unpack this one or write its texts as JSON lines.")

@@ -48,10 +48,7 @@ def parse_model_name(path: Path) -> tuple[str, str | None]:
 def download_model(model: str, revision: str | None, files: Sequence[str]) -> pathlib.Path:
     """Returns the local directory of a model, with those of some files that the model has.
 
-    `files` are names or patterns.
-
-    Refuses a model or revision that does not exist, and files with another hash than the Hub's.
-    Reports access and connection errors.
+    `files` are names or patterns. Raises as `one_line_errors` and `require_hash` do.
     """
     with one_line_errors(model, revision, known=_PUBLISHED):
         from huggingface_hub import snapshot_download

@@ -172,8 +172,7 @@ _TYPES: Mapping[type, tuple[str, Callable[[Any], Any]]] = {
     float: ("a finite number", functools.partial(_read_number, float)),
     str: ("text", lambda value: value if isinstance(value, str) else None),
     tuple: ("a list with commas", _read_list)}
-"""Type of a field -> its name in messages, and a function of a value that returns None for others.
-"""
+"""Type of a field -> its name in messages, and a converter that returns None for other values."""
 
 
 @functools.cache

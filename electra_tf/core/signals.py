@@ -12,7 +12,6 @@ and ends the process if the work does not react in time.
 
 import contextlib
 import os
-import select
 import signal
 import threading
 import time
@@ -77,27 +76,24 @@ class StopRequest:
     def _watch(self) -> None:
         """Reads the numbers that the operating system's handler writes, until a zero."""
         first = None
-        while True:
-            # Wait for a signal, and after the first one no longer than the grace period.
-            timeout = None
-            if first is not None and self._grace_seconds is not None:
-                timeout = max(0.0, first + self._grace_seconds - time.monotonic())
-            if not select.select([self._reads], [], [], timeout)[0]:
-                if self._grace_seconds is not None:
-                    _end_at_once(self.number, self._late)
+        while number := os.read(self._reads, 1)[0]:
+            # Signals of other handlers arrive here too, such as a server's.
+            if number not in STOPPING or signal.getsignal(number) != self._in_main_thread:
                 continue
-            # The numbers of signals: the first is recorded, a later one ends the process.
-            for number in os.read(self._reads, 64):
-                if not number:
-                    return
-                # Signals of other handlers arrive here too, such as a server's.
-                if number not in STOPPING or signal.getsignal(number) != self._in_main_thread:
-                    continue
-                if first is None:
-                    first = time.monotonic()
-                    self.number = self.number or number
-                elif time.monotonic() - first > _SAME_REQUEST_SECONDS:
-                    _end_at_once(number, "ended at once.")
+            # The first signal is recorded and has a grace period, a later one ends the process.
+            if first is None:
+                first = time.monotonic()
+                self.number = self.number or number
+                if seconds := self._grace_seconds:
+                    timer = threading.Timer(seconds, self._end_late)
+                    timer.daemon = True
+                    timer.start()
+            elif time.monotonic() - first > _SAME_REQUEST_SECONDS:
+                _end_at_once(number, "ended at once.")
+
+    def _end_late(self) -> None:
+        if self._grace_seconds:
+            _end_at_once(self.number, self._late)
 
 
 class Interrupts(StopRequest):

@@ -97,7 +97,7 @@ class RemotePath(pathlib.PurePosixPath):
         return self.read_bytes().decode(encoding)
 
     def write_bytes(self, content: bytes) -> None:
-        with _os_errors(self), self.open("wb") as file:
+        with os_errors(self), self.open("wb") as file:
             file.write(content)
 
     def replace(self, target: "RemotePath") -> None:
@@ -118,7 +118,7 @@ class _Reader(io.RawIOBase):
     def __init__(self, path: RemotePath):
         super().__init__()
         self._path = path
-        with _os_errors(path):
+        with os_errors(path):
             self._file = _gfile(path, "GFile", "rb")
             self._file.size()  # Raises if there is no such file.
         self.tell = self._file.tell
@@ -129,7 +129,7 @@ class _Reader(io.RawIOBase):
     seekable = readable
 
     def readinto(self, buffer: memoryview) -> int:
-        with _os_errors(self._path):
+        with os_errors(self._path):
             content = self._file.read(len(buffer))
         buffer[:len(content)] = content
         return len(content)
@@ -229,11 +229,16 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_bytes(path: Path, max_bytes: int) -> bytes:
-    """Returns a file's content; raises `UserError` for more than `max_bytes`, or a pipe."""
-    with open_regular(path) as file:
-        # One byte more than allowed tells that a file is too large, without reading it whole.
-        content = file.read(max_bytes + 1)
+def read_bytes(path: Path, max_bytes: int, absent: str = "") -> bytes:
+    """Returns a file's content; `UserError` for more than `max_bytes`, `absent` for no file."""
+    try:
+        with open_regular(path) as file:
+            # One byte more than allowed tells that a file is too large, without reading it whole.
+            content = file.read(max_bytes + 1)
+    except OSError as error:
+        if absent and isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise UserError(absent) from error
+        raise read_error(path, error) from error
     if len(content) > max_bytes:
         raise UserError(f"{path} is larger than {max_bytes:,} bytes, the maximum for a file of its "
                         "kind; name the right file.")
@@ -254,18 +259,21 @@ def read_error(path: Path, error: OSError) -> UserError:
 
 
 def _gfile(path: RemotePath, function: str, *arguments: Any, **options: Any) -> Any:
-    with _os_errors(path) as gfile:
+    with os_errors(path) as gfile:
         return getattr(gfile, function)(str(path), *arguments, **options)
 
 
 @contextlib.contextmanager
-def _os_errors(path: RemotePath) -> Iterator[Any]:
+def os_errors(path: Path) -> Iterator[Any]:
     """Yields `tf.io.gfile` and turns TensorFlow's errors into the operating system's."""
     import tensorflow as tf
 
     try:
         yield tf.io.gfile
-    except tf.errors.NotFoundError as error:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
     except tf.errors.OpError as error:
-        raise OSError(errno.EIO, tensorflow_reason(error), str(path)) from error
+        number = {tf.errors.NotFoundError: errno.ENOENT,
+                  tf.errors.ResourceExhaustedError: errno.ENOSPC}.get(type(error), errno.EIO)
+        # TensorFlow writes "NAME; Permission denied".
+        reason = (tensorflow_reason(error).rpartition("; ")[2] if number == errno.EIO
+                  else os.strerror(number))
+        raise OSError(number, reason, str(path)) from error

@@ -11,7 +11,7 @@ import math
 from typing import Any, TypeVar
 
 from electra_tf.core.errors import UserError, shown
-from electra_tf.core.storage import MIB, Path, read_bytes, read_error
+from electra_tf.core.storage import MIB, Path, read_bytes
 
 Form = TypeVar("Form")
 
@@ -39,11 +39,7 @@ def read(path: Path, form: type[Form], *, max_bytes: int = MIB, absent: str = ""
     error for a missing file; `fix` says what to do if a file of this program is damaged.
     """
     try:
-        return loads(read_bytes(path, max_bytes), form)
-    except OSError as error:
-        if absent and isinstance(error, FileNotFoundError | NotADirectoryError):
-            raise UserError(absent) from error
-        raise read_error(path, error) from error
+        return loads(read_bytes(path, max_bytes, absent), form)
     except Unreadable as error:
         problem = f"{path} is damaged: {error}; {fix}" if fix else f"{path}: {error}."
         raise UserError(problem) from error

@@ -1,7 +1,4 @@
-"""Batches of examples of similar length, padded to one of a few lengths.
-
-The batches are a pure function of (lengths, seed, epoch).
-"""
+"""Batches of similar lengths, padded to one of a few: a function of (lengths, seed, epoch)."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence

@@ -190,10 +190,7 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
 
 
 def verify_shards(data_dir: str | Path, manifest: Manifest, checksums: bool = True) -> None:
-    """Checks every shard's size and, with `checksums`, its sha256 (about 1 GB/s).
-
-    Raises `UserError` for a shard that is missing, truncated or changed.
-    """
+    """Compares shards' sizes and, with `checksums`, SHA-256 (1 GB/s), or raises `UserError`."""
     directory = storage.path(data_dir)
 
     def broken(shard: Shard, problem: str) -> UserError:

@@ -86,10 +86,7 @@ def without_autotuning() -> tf.data.Options:
 
 @NOT_CONVERTED
 def first_examples(records: Records, count: int, pad_id: int) -> tf.data.Dataset:
-    """Returns `Batch`es of about `count` training examples, the first ones of each shard.
-
-    The examples are in proportion to the shards' sizes, and from at most `_MAX_OPENED` shards.
-    """
+    """Returns `Batch`es of about `count` examples, of the training shards in proportion."""
     # Every k-th shard, and an equal fraction of the examples of each.
     chosen = slice(None, None, math.ceil(len(records.shards["train"]) / _MAX_OPENED))
     paths = records.paths("train")[chosen]

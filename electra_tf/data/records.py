@@ -146,10 +146,7 @@ def overhead_bytes(length: int, token_bytes: int) -> int:
 
 
 def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
-    """Returns the ids of one serialized example and the length of its first segment.
-
-    Raises `ValueError` for other bytes than those of `serialize_example`.
-    """
+    """Returns an example's ids and first segment's length; `ValueError` for other bytes."""
     # The pattern finds the boundary; writing the bytes again checks all sizes in them.
     match = _BEFORE_IDS.match(serialized)
     if match:

@@ -1,7 +1,5 @@
 """Writes TFRecord shards that are complete or do not exist, and reads them with every check."""
 
-import errno
-import os
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -9,7 +7,7 @@ import tensorflow as tf
 
 from electra_tf.core import atomic_file
 from electra_tf.core.errors import UserError, one_line
-from electra_tf.core.storage import Path, file_sha256
+from electra_tf.core.storage import Path, file_sha256, os_errors
 from electra_tf.data.pipeline import without_autotuning
 from electra_tf.data.records import SPLITS, Records, Shard, checked_ids, misfit
 
@@ -25,20 +23,12 @@ def write_shard(path: Path, split: str, examples: Iterable[tuple[bytes, int]]) -
     """
     # The file appears under its name when it is whole.
     count = tokens = 0
-    with atomic_file.replacing(path) as temporary:
-        try:
-            with tf.io.TFRecordWriter(str(temporary)) as writer:
-                for serialized, length in examples:
-                    writer.write(serialized)
-                    count += 1
-                    tokens += length
-        # `atomic_file` explains a full disk.
-        except tf.errors.ResourceExhaustedError as error:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
-        except tf.errors.OpError as error:
-            reason = error.message.rpartition("; ")[2]  # "<the temporary name>; No space left".
-            raise UserError(f"cannot write {path}: {reason}; free some space or choose another "
-                            "directory, and run the command without --overwrite.") from error
+    with atomic_file.replacing(path) as temporary, os_errors(temporary):
+        with tf.io.TFRecordWriter(str(temporary)) as writer:
+            for serialized, length in examples:
+                writer.write(serialized)
+                count += 1
+                tokens += length
         size, digest = temporary.stat().st_size, file_sha256(temporary)
     return Shard(name=path.name, split=split, examples=count, tokens=tokens, bytes=size,
                  sha256=digest)

@@ -8,11 +8,8 @@ import tempfile
 import time
 from collections.abc import Iterator
 
-import tensorflow as tf
-
 from electra_tf.core.atomic_file import TEMPORARY_PREFIX, make_directory, write_error
-from electra_tf.core.errors import UserError, tensorflow_reason
-from electra_tf.core.storage import Path, RemotePath
+from electra_tf.core.storage import Path, RemotePath, os_errors
 
 ABANDONED_SECONDS = 3600.0
 """Age from which an unfinished directory is of a killed export: no export takes that long."""
@@ -34,20 +31,18 @@ def atomic_directory(final: Path) -> Iterator[pathlib.Path]:
     unfinished = (pathlib.Path(tempfile.mkdtemp(prefix="electra-"), final.name) if remote
                   else final.with_name(f"{TEMPORARY_PREFIX}{os.urandom(8).hex()}-{final.name}"))
     try:
-        yield unfinished
-        if not remote:
-            unfinished.rename(final)
-            return
-        # A remote directory is copied file by file.
-        files = [path for path in unfinished.rglob("*") if path.is_file()]
-        for path in sorted(files, key=lambda path: path.name == "saved_model.pb"):
-            copy = final / str(path.relative_to(unfinished))
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(path.read_bytes())
+        with os_errors(final):
+            yield unfinished
+            if not remote:
+                unfinished.rename(final)
+                return
+            # A remote directory is copied file by file.
+            files = [path for path in unfinished.rglob("*") if path.is_file()]
+            for path in sorted(files, key=lambda path: path.name == "saved_model.pb"):
+                copy = final / str(path.relative_to(unfinished))
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(path.read_bytes())
     except OSError as error:
         raise write_error(final, error) from error
-    except tf.errors.OpError as error:
-        raise UserError(f"cannot write {final}: {tensorflow_reason(error)}. Free some space, or "
-                        "choose another directory.") from error
     finally:
         shutil.rmtree(unfinished.parent if remote else unfinished, ignore_errors=True)

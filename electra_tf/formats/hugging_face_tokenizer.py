@@ -15,7 +15,7 @@ from annotated_types import Ge, Interval
 from electra_tf.core import strict_json
 from electra_tf.core.atomic_file import write_json
 from electra_tf.core.errors import UserError, note_once, shown
-from electra_tf.core.storage import MIB, Path, read_bytes, read_error
+from electra_tf.core.storage import MIB, Path, read_bytes
 from electra_tf.text.normalization import Normalization, TextSettings, capitals_in
 from electra_tf.text.tokenizer import FINAL_SIGMA, LONG_WORD_CUT
 from electra_tf.text.vocabulary import CLS, CONTINUATION, SEP, SPECIAL_TOKENS, UNK, Vocabulary
@@ -170,8 +170,6 @@ def _read(path: Path, form: Any) -> Any:
         content = read_bytes(path, 256 * MIB)  # A tokenizer.json of 500,000 tokens has 30 MB.
         # transformers writes int(1e30) for an unlimited model_max_length, past JSON's 64 bits.
         return strict_json.loads(content.replace(str(int(1e30)).encode(), b"1e30"), form)
-    except OSError as error:
-        raise read_error(path, error) from error
     except strict_json.Unreadable as error:
         raise UserError(f"{path}: {error}.") from error
 

@@ -19,7 +19,7 @@ from safetensors import SafetensorError, deserialize
 from electra_tf.checkpoints.checkpoint_files import first_five
 from electra_tf.core import strict_json
 from electra_tf.core.errors import UserError, note_once, shown
-from electra_tf.core.storage import MIB, Path, read_bytes, read_error
+from electra_tf.core.storage import MIB, Path, read_bytes
 
 WEIGHTS_FILE = "model.safetensors"
 WEIGHTS_FILES = {
@@ -121,8 +121,6 @@ def _read_file(path: Path) -> Iterable[tuple[str, np.ndarray]]:
             return _read_pickled(path)
         return [(name, np.frombuffer(tensor["data"], _TYPES[tensor["dtype"]]).reshape(
             tensor["shape"])) for name, tensor in deserialize(read_bytes(path, _MAX_WEIGHT_BYTES))]
-    except OSError as error:
-        raise read_error(path, error) from error
     except SafetensorError as error:
         raise UserError(f"{path} is damaged: {error}.") from error
     except KeyError as error:

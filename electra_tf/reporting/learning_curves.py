@@ -53,10 +53,7 @@ FEWEST_TOKENS = 2e6
 
 
 def compare_with_measured(auc: float, tokens: float, shape: EncoderConfig) -> str:
-    """Returns a sentence that compares a run with the measured network of the nearest size.
-
-    Sizes are compared by layers x hidden size squared.
-    """
+    """Returns a sentence that compares a run with the measured network of the nearest size."""
     # The nearest measured network by parameters of its layers, about 12 x layers x hidden size^2.
     def distance(network: MeasuredNetwork) -> float:
         count, width = map(int, network.name.split(" x "))

@@ -9,7 +9,7 @@ from typing import Any
 from electra_tf.core import atomic_file, storage, strict_json
 from electra_tf.core.atomic_file import plain
 from electra_tf.core.errors import UserError, note, shown
-from electra_tf.core.storage import Path, read_bytes, read_error
+from electra_tf.core.storage import Path, read_bytes
 
 Record = dict[str, Any]
 
@@ -50,13 +50,8 @@ def read_metrics(path: str | Path) -> list[Record]:
     missing, or another line is no record.
     """
     path = storage.path(path)
-    try:
-        text = read_bytes(path, _MAX_BYTES)
-    except FileNotFoundError:
-        raise UserError(
-            f"{path} does not exist; train first, or name another --model_dir.") from None
-    except OSError as error:
-        raise read_error(path, error) from error
+    text = read_bytes(path, _MAX_BYTES, absent=(
+        f"{path} does not exist; train first, or name another --model_dir."))
     # A killed process leaves a line without its end; the line's step is trained again.
     lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     if re.fullmatch(rb"\{[ -|~]*", lines[-1]):  # A record without its last brace.

@@ -1,7 +1,4 @@
-"""The style of all plots.
-
-The functions import matplotlib, so a run without plots does not wait for it.
-"""
+"""The style of plots; its functions import matplotlib, so that runs without plots do not."""
 
 import io
 from typing import Any
@@ -16,11 +13,9 @@ LABEL_SIZE, TICK_SIZE = 9, 8  # Font sizes in points.
 
 def figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, list[Any]]:
     """Returns a figure of `size` inches at 130 dots per inch, and its axes row by row."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     drawing = Figure(figsize=size, dpi=130, layout="constrained")
-    FigureCanvasAgg(drawing)
     return drawing, list(drawing.subplots(rows, columns, squeeze=False).flat)
 
 

@@ -116,10 +116,7 @@ def terminal_page(samples: Sequence[Corruption], *, color: bool = False) -> str:
 
 
 def _marked_words(sample: Corruption) -> Iterator[tuple[str, Outcome]]:
-    """Yields whole words with their marks, without [CLS] and the last [SEP].
-
-    A word is detected if the discriminator detects one of its replaced pieces.
-    """
+    """Yields whole words with their marks, without [CLS] and the last [SEP]."""
     # Words are a piece and those that continue it.
     tokens = list(sample.tokens())
     starts = [index for index, token in enumerate(tokens) if not index or not _continues(token[0])]

@@ -12,7 +12,8 @@ from typing import Any
 from absl import flags
 
 from electra_tf.core import atomic_file, storage, strict_json
-from electra_tf.core.errors import UserError, shown
+from electra_tf.core.errors import UserError
+from electra_tf.core.settings import require_one_of
 from electra_tf.core.storage import Path
 from electra_tf.text.vocabulary import CONTINUATION, MAX_WORD_CHARACTERS, Vocabulary
 
@@ -168,10 +169,7 @@ def manifest_of(vocab_file: Path) -> Path:
 
 
 def recorded_normalization(vocabulary: Vocabulary, vocab_file: Path) -> Normalization | None:
-    """Returns the normalization of the manifest beside a vocabulary, or None without a manifest.
-
-    Raises `UserError` for a damaged manifest and for that of another vocabulary.
-    """
+    """Returns the manifest's normalization, or None; `UserError` if damaged or of another one."""
     path = manifest_of(vocab_file)
     if not path.exists():
         return None
@@ -192,8 +190,5 @@ def text_settings_from_flags(values: flags.FlagValues) -> TextSettings:
 
 def normalization_from_flags(values: flags.FlagValues) -> Normalization | None:
     """Returns the normalization of --normalization, None for auto, or raises `UserError`."""
-    mode = values.normalization
-    if mode not in (AUTO, *MODES):
-        raise UserError(f"--normalization must be one of {', '.join((AUTO, *MODES))}. "
-                        f"Received: {shown(mode)}")
-    return MODES.get(mode)
+    require_one_of((AUTO, *MODES), "--normalization", values.normalization)
+    return MODES.get(values.normalization)

@@ -243,10 +243,7 @@ def token_rows(tokens: Tokens) -> list[TokenRow]:
 
 def encode_texts(texts: Sequence[tuple[str, ...]], encoder: RowEncoder,
                  keep: Keep | None = None) -> tuple[list[TokenRow], np.ndarray]:
-    """Returns a row for each text or pair, and numbers of tokens before the cut, int32 [rows].
-
-    `keep` is that of `RowEncoder.encode_counted`.
-    """
+    """Returns rows of texts or pairs and uncut lengths, int32 [rows], as `encode_counted`."""
     rows, lengths = [], [np.zeros(0, np.int32)]
     for begin in range(0, len(texts), CHUNK):
         columns = zip(*texts[begin:begin + CHUNK], strict=True)

@@ -67,10 +67,8 @@ class Vocabulary:
         Raises `UserError`, which ends with `fix` for a missing file.
         """
         try:
-            content = read_bytes(storage.path(path), 64 * MIB).decode("utf-8-sig")
-        except OSError as error:
-            raise UserError(
-                f"cannot read the vocabulary {path}: {error.strerror}; {fix}") from error
+            content = read_bytes(storage.path(path), 64 * MIB, absent=(
+                f"cannot read the vocabulary {path}: no such file; {fix}")).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise UserError(f"{path} is not UTF-8: bad byte at offset {error.start}; convert the "
                             "vocabulary to UTF-8.") from error
