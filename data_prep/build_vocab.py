@@ -8,7 +8,6 @@ Hardware: any CPU. One core with AVX-512 counts the words of 104 MB of text (19.
 vocabulary.
 """
 
-import dataclasses
 import functools
 import sys
 import time
@@ -27,7 +26,6 @@ from electra_tf.text.normalization import NFC, TextSettings, normalization_from_
 _MIN_LEARNED_TOKENS = 50
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabularySettings(Section, prefix="--"):
     """Settings of the vocabulary's size and file; flags have the same names."""
 

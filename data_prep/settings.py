@@ -28,7 +28,6 @@ _PARAMETERS = {
 """Filter -> its other settings."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class CleaningSettings(Section, prefix="--"):
     """Settings of the filters; flags have the same names. All filters are off by default."""
 
@@ -84,7 +83,6 @@ class CleaningSettings(Section, prefix="--"):
         return getattr(self, name) == settings_of(type(self))[name].default
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class BuildSettings(Section, prefix="--"):
     """Settings of the steps from text to examples; flags have the same names."""
 

@@ -1,6 +1,5 @@
 """Defines the flags that both commands share: the text, its sources' options, and the runner."""
 
-import dataclasses
 import logging
 import shlex
 from typing import Annotated, Literal
@@ -20,7 +19,6 @@ from electra_tf.core.storage import Path
 from electra_tf.text.normalization import AUTO
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class RunnerSettings(Section, prefix="--"):
     """Settings that change only the speed."""
 

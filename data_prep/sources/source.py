@@ -17,7 +17,6 @@ _ONE_IN = 64  # One in 64 bytes of a mixture is parsed to estimate its text per 
 _MIN_SAMPLED = 1 << 20  # Bytes of each source of a mixture that are all sampled.
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class SourceOptions(Section, prefix="--"):
     """The options of sources; flags have the same names."""
 

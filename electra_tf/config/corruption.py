@@ -1,6 +1,5 @@
 """Settings of what passes from the generator to the discriminator: masked tokens and draws."""
 
-import dataclasses
 from typing import Annotated, Literal
 
 import numpy as np
@@ -11,7 +10,6 @@ from electra_tf.core.settings import Count, Section, require, setting
 Fraction = Annotated[float, Interval(ge=0, le=1)]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class MaskingConfig(Section, prefix="masking."):
     """Tokens that the generator has to predict (ELECTRA, section 3.1; appendix A)."""
 
@@ -60,7 +58,6 @@ class MaskingConfig(Section, prefix="masking."):
         return predictions
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class SamplingConfig(Section, prefix="sampling."):
     """Draws of tokens from the generator's distributions (ELECTRA, section 3.1)."""
 

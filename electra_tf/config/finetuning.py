@@ -29,7 +29,6 @@ LongTexts = enum.StrEnum("LongTexts", "TRUNCATE HEAD_TAIL WINDOWS")
 WindowPooling = enum.StrEnum("WindowPooling", "MEAN MAX LOG_ODDS")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class TaskConfig(Section, prefix="task."):
     """Conversion of examples to rows, and of outputs to answers."""
 
@@ -95,7 +94,6 @@ class TaskConfig(Section, prefix="task."):
         on.""")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningOptimizerConfig(OptimizerConfig):
     """The optimizer of pre-training, with a learning rate per layer."""
 
@@ -114,7 +112,6 @@ class FinetuningOptimizerConfig(OptimizerConfig):
         return self.warmup_steps if self.warmup_steps >= 0 else num_train_steps * 0.1
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningTrainingConfig(Section, prefix="training."):
     """Length of the run, batch, trials and precision."""
 

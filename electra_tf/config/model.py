@@ -24,7 +24,6 @@ def heads_of_64_units(hidden_size: int) -> int:
     return max(1, hidden_size // 64)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class EncoderConfig(Section, prefix="model."):
     """Shape of one Transformer encoder (defaults: the discriminator of ELECTRA-Small)."""
 
@@ -114,7 +113,6 @@ class EncoderConfig(Section, prefix="model."):
                 + self.num_layers * layer)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelConfig(EncoderConfig):
     """The discriminator's shape, and the generator's as fractions of it (defaults: Small)."""
 
@@ -162,7 +160,6 @@ class ModelConfig(EncoderConfig):
                 and self.hidden_size >= 8 * self.num_heads)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class InitializationConfig(Section, prefix="initialization."):
     """Initial values beyond `model.initializer_range`; all but `scheme` belong to `adjacent`."""
 

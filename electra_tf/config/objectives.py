@@ -3,7 +3,6 @@
 A new objective is a class in a module of `objectives/`, and its settings here, which name it.
 """
 
-import dataclasses
 import importlib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -34,11 +33,6 @@ _UNIGRAM = "on tokens drawn by frequency"
 _BIGRAM = "on tokens that often follow the previous one"
 
 
-def _name(name: str) -> Any:
-    return setting(name, "Pre-training objective.")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class ObjectiveConfig(Section, prefix="objective."):
     """The objective and the weights of its losses (ELECTRA, section 3.1)."""
 
@@ -59,30 +53,27 @@ class ObjectiveConfig(Section, prefix="objective."):
         return 0
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class MlmConfig(ObjectiveConfig):
     """Masked language modelling, BERT's objective."""
 
-    name: str = _name("mlm")
+    name: str = setting("mlm", "Pre-training objective.")
     implementation = "electra_tf.objectives.language_models:MlmObjective"
     generator_loss_weight: Weight = setting(1.0, "Factor of the masked-language-model loss.")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class ElectraConfig(MlmConfig):
     """Replaced token detection, and the weights of its losses (ELECTRA, section 3.1)."""
 
-    name: str = _name("electra")
+    name: str = setting("electra", "Pre-training objective.")
     implementation = "electra_tf.objectives.electra:ElectraObjective"
     discriminator_loss_weight: Weight = setting(50.0, """Factor of the replaced-token-detection
         loss: the paper's lambda.""")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Electra15Config(ElectraConfig):
     """Replaced token detection whose loss counts selected tokens only (section 3.4)."""
 
-    name: str = _name("electra_15")
+    name: str = setting("electra_15", "Pre-training objective.")
     implementation = "electra_tf.objectives.electra:Electra15Objective"
 
 
@@ -91,11 +82,10 @@ _RESTORING = {
     "restoring_loss": Metric("nats per masked token", "encoder's loss (nats / masked token)")}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class ElectraLmConfig(ElectraConfig):
     """Replaced token detection, and a language model on the same encoder (Meng et al., 2021)."""
 
-    name: str = _name("electra_lm")
+    name: str = setting("electra_lm", "Pre-training objective.")
     implementation = "electra_tf.objectives.electra_lm:ElectraLmObjective"
     metrics = _RESTORING | {
         "restoring_accuracy_replaced": Metric("the same, of replaced tokens")}
@@ -103,11 +93,10 @@ class ElectraLmConfig(ElectraConfig):
         head: the prediction of the original tokens at selected positions.""")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class ElectricConfig(ElectraConfig):
     """An energy for every token, by noise-contrastive estimation (Clark et al., EMNLP 2020)."""
 
-    name: str = _name("electric")
+    name: str = setting("electric", "Pre-training objective.")
     implementation = "electra_tf.objectives.electric:ElectricObjective"
     energies = True
     generator_loss_weight: Weight = setting(1.0, """Factor of the loss of the noise distribution,
@@ -115,7 +104,6 @@ class ElectricConfig(ElectraConfig):
     discriminator_loss_weight: Weight = setting(50.0, "Factor of the noise-contrastive loss.")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class DetectionConfig(ObjectiveConfig):
     """Replaced token detection whose generator has another objective, or none."""
 
@@ -123,11 +111,10 @@ class DetectionConfig(ObjectiveConfig):
         loss.""")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class AdversarialConfig(DetectionConfig):
     """A generator that is rewarded for fooling the discriminator (appendix F)."""
 
-    name: str = _name("adversarial")
+    name: str = setting("adversarial", "Pre-training objective.")
     implementation = "electra_tf.objectives.adversarial:AdversarialObjective"
     metrics = {
         "policy_loss": Metric(
@@ -139,22 +126,20 @@ class AdversarialConfig(DetectionConfig):
     baseline_loss_weight: Weight = setting(1.0, "Factor of the baseline's loss.")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class FixedGeneratorConfig(DetectionConfig):
     """Replaced token detection without a generator network."""
 
-    name: str = _name("fixed_generator")
+    name: str = setting("fixed_generator", "Pre-training objective.")
     implementation = "electra_tf.objectives.frozen_generator:FixedGeneratorObjective"
     replacements: Literal["uniform", "unigram"] = setting(
         "unigram", """Distribution that replacements are drawn from. uniform gives all tokens of the
         vocabulary equal probability; unigram gives the frequencies of the training records.""")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class FrozenGeneratorConfig(DetectionConfig):
     """Replaced token detection with the generator of an earlier run."""
 
-    name: str = _name("frozen_generator")
+    name: str = setting("frozen_generator", "Pre-training objective.")
     implementation = "electra_tf.objectives.frozen_generator:FrozenGeneratorObjective"
     generator: str = setting("", """The generator to load: a run of objective.name=electra or mlm
         with the same vocabulary, or a checkpoint in Google's or Hugging Face's format.""")
@@ -167,11 +152,10 @@ class FrozenGeneratorConfig(DetectionConfig):
         return storage.path(self.generator)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class TwoStageConfig(DetectionConfig):
     """The generator alone first, then the discriminator from its weights (section 3.2)."""
 
-    name: str = _name("two_stage")
+    name: str = setting("two_stage", "Pre-training objective.")
     implementation = "electra_tf.objectives.frozen_generator:TwoStageObjective"
     generator_part: Annotated[float, Interval(gt=0, lt=1)] = setting(
         0.5, """Fraction of the steps for the first stage: a masked language model of the
@@ -187,22 +171,20 @@ class TwoStageConfig(DetectionConfig):
         return min(max(1, round(self.generator_part * num_train_steps)), num_train_steps - 1)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class ReplaceMlmConfig(MlmConfig):
     """Masked language modelling that reads a generator's samples for [MASK] (section 3.4)."""
 
-    name: str = _name("replace_mlm")
+    name: str = setting("replace_mlm", "Pre-training objective.")
     implementation = "electra_tf.objectives.language_models:ReplaceMlmObjective"
     metrics = _RESTORING
     restoring_loss_weight: Weight = setting(1.0, """Factor of the encoder's loss: the prediction of
         the original tokens at selected positions.""")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class AllTokensMlmConfig(MlmConfig):
     """Prediction of all tokens of a text that a generator corrupted (section 3.4)."""
 
-    name: str = _name("all_tokens_mlm")
+    name: str = setting("all_tokens_mlm", "Pre-training objective.")
     implementation = "electra_tf.objectives.language_models:AllTokensMlmObjective"
     metrics = {
         "all_tokens_loss": Metric("nats per token", "encoder's loss (nats / token)")}

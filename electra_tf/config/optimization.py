@@ -1,6 +1,5 @@
 """Settings of the optimizer."""
 
-import dataclasses
 from typing import Annotated, Literal
 
 from annotated_types import Interval
@@ -11,7 +10,6 @@ Factor = Annotated[float, Interval(gt=0, le=100)]
 TRAINING, PRETRAINING = Flag("Training"), Flag("Training", ("pretraining",))
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class OptimizerConfig(Section, prefix="optimizer."):
     """The optimizer with decoupled weight decay, and its schedule."""
 

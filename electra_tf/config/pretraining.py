@@ -16,7 +16,6 @@ from electra_tf.core.settings import Count, PositiveCount, Section, require_one_
 PAPER, SHORT = RECIPES = ("paper", "short")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class DataConfig(Section, prefix="data."):
     """Length and order of the examples."""
 
@@ -27,7 +26,6 @@ class DataConfig(Section, prefix="data."):
         has examples of 64 shards or more, or of all shards if there are fewer.""")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingConfig(Section, prefix="training."):
     """Length of the run, batch, seed and precision."""
 

@@ -1,6 +1,5 @@
 """Precision, devices, speed and reports of both programs."""
 
-import dataclasses
 import enum
 from typing import Annotated, Literal
 
@@ -19,7 +18,6 @@ Strategy = enum.StrEnum("Strategy", "AUTO ONE_DEVICE MIRRORED MULTI_WORKER_MIRRO
 Xla = enum.StrEnum("Xla", "AUTO ON OFF")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class RuntimeConfig(Section, prefix="runtime."):
     """Devices, speed, reports and checkpoints.
 

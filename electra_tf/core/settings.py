@@ -1,6 +1,5 @@
-"""Declaration of settings: a field of a dataclass has the type, bounds, default and meaning.
+"""Declaration of settings: a field of a class has the type, bounds, default and meaning.
 
-    @dataclasses.dataclass(frozen=True, kw_only=True)
     class MaskingConfig(Section, prefix="masking."):
         rate: Annotated[float, Interval(gt=0, lt=1)] = setting(0.15, "Fraction of tokens selected.")
 
@@ -60,14 +59,16 @@ def suggestion(received: object, known: Iterable[str]) -> str:
     return f" Did you mean {str(near[0])!r}?" if near else ""
 
 
+@typing.dataclass_transform(frozen_default=True, kw_only_default=True)
 class Section:
-    """Base of the frozen dataclasses whose fields are settings; construction checks them."""
+    """Base of the classes whose fields are settings: frozen dataclasses that check their values."""
 
     PREFIX: ClassVar[str] = ""
     """Text before a field's name in messages: "masking." or "--"."""
 
     def __init_subclass__(cls, *, prefix: str = ""):
         cls.PREFIX = prefix or cls.PREFIX
+        dataclasses.dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
         for name, setting in settings_of(type(self)).items():

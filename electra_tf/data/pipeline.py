@@ -4,7 +4,6 @@ Memory holds a few shuffle buffers of serialized examples and some bytes per sha
 one graph without Python functions, which the hosts of a TPU pod can run.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -16,8 +15,6 @@ from electra_tf.data.records import ID_DTYPES, Records, ShuffleBuffer, part_of, 
 _BATCHES_AHEAD = 4
 _SHARDS_READ_TOGETHER = 4
 """Shards of a buffer that are read at once; an object store gives one reader about 50 MB/s."""
-_MAX_OPENED = 256
-"""Shards that `first_examples` opens, which takes milliseconds each, more in an object store."""
 _BUFFER_BYTES = 1 << 20  # Bytes of one read, which is a request to an object store.
 NOT_CONVERTED = tf.autograph.experimental.do_not_convert
 """AutoGraph, which nothing here needs, would delay the first step of pre-training by 0.4 s."""
@@ -82,25 +79,6 @@ def without_autotuning() -> tf.data.Options:
     options = tf.data.Options()
     options.autotune.enabled = False
     return options
-
-
-@NOT_CONVERTED
-def first_examples(records: Records, count: int, pad_id: int) -> tf.data.Dataset:
-    """Returns `Batch`es of about `count` examples, of the training shards in proportion."""
-    # Every k-th shard, and an equal fraction of the examples of each.
-    chosen = slice(None, None, math.ceil(len(records.shards["train"]) / _MAX_OPENED))
-    paths = records.paths("train")[chosen]
-    sizes = [shard.examples for shard in records.shards["train"]][chosen]
-    part = min(1.0, count / max(1, sum(sizes)))
-    counts = [math.ceil(size * part) for size in sizes]
-    return (
-        tf.data.Dataset.from_tensor_slices((paths, tf.constant(counts, tf.int64)))
-        .flat_map(lambda path, count: tf.data.TFRecordDataset(
-            path, buffer_size=_BUFFER_BYTES).take(count))
-        .batch(1024)
-        .map(lambda examples: parse_examples(examples, records, pad_id))
-        .with_options(without_autotuning())
-    )
 
 
 def _own_share(batch: tf.Tensor | Batch, batch_size: int,

@@ -1,5 +1,6 @@
 """Writes TFRecord shards that are complete or do not exist, and reads them with every check."""
 
+import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -12,6 +13,8 @@ from electra_tf.data.pipeline import without_autotuning
 from electra_tf.data.records import SPLITS, Records, Shard, checked_ids, misfit
 
 TOKENS_TOGETHER = 1 << 18  # Positions of the examples that are read together: some megabytes.
+_MAX_OPENED = 256
+"""Shards that `first_examples` opens, which takes milliseconds each, more in an object store."""
 _CHECKED_SHARDS = 16  # Shards whose first example is checked, which takes a few milliseconds each.
 
 
@@ -78,6 +81,18 @@ def stored_examples(records: Records, shard: Shard, stop: int | None = None
         raise misfit(path, f"record {index:,}: {error}") from error
     if index < stop:
         raise misfit(path, f"it has {index:,} examples instead of {shard.examples:,}")
+
+
+def first_examples(records: Records, count: int) -> Iterator[np.ndarray]:
+    """Yields the ids of about `count` training examples, integers [n] each.
+
+    They are the first ones of at most `_MAX_OPENED` shards, in proportion to the shards' sizes.
+    """
+    train = records.shards["train"]
+    chosen = train[::math.ceil(len(train) / _MAX_OPENED)]
+    part = min(1.0, count / max(1, sum(shard.examples for shard in chosen)))
+    for shard in chosen:
+        yield from stored_examples(records, shard, stop=math.ceil(shard.examples * part))
 
 
 def require_readable(records: Records) -> None:

@@ -18,7 +18,6 @@ interrupted run with the first trial that isn't finished. To serve a model:
 `python -m electra_tf.apps.tools.export_model`.
 """
 
-import dataclasses
 import functools
 from typing import Literal
 
@@ -52,7 +51,6 @@ EXAMPLES = {
 """Mode -> arguments of a complete command."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class TaskFlags(Section, prefix="--"):
     """The task, and the files with its examples."""
 
@@ -90,7 +88,6 @@ class TaskFlags(Section, prefix="--"):
         files. Default: line numbers.""")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelFlags(Section, prefix="--"):
     """Mode, model and files of a command."""
 

@@ -17,7 +17,6 @@ fall. `python -m electra_tf.apps.planning.plan --budget=2h` proposes a size for 
 shorter than the paper's million steps need --recipe=short (docs/explanation/short_runs.md).
 """
 
-import dataclasses
 import functools
 import operator
 import re
@@ -39,7 +38,6 @@ RECORDS = "records"
 """Default of --data_dir."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainingFlags(Section, prefix="--"):
     """Mode, size and files of a command."""
 

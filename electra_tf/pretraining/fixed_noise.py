@@ -10,13 +10,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.data import shards
 from electra_tf.data.example import Batch
-from electra_tf.data.pipeline import first_examples
 from electra_tf.data.records import Records
+from electra_tf.data.shards import first_examples
 from electra_tf.modeling.corruption import Corrupted
 from electra_tf.modeling.masking import SpecialTokens, maskable
-from electra_tf.training import failures
 
 RATE = 0.15  # Fraction of the tokens, without special tokens, for which another is drawn.
 KINDS = ("unigram", "bigram")
@@ -31,14 +29,10 @@ def token_counts(records: Records, special: SpecialTokens) -> np.ndarray:
 
 def _token_pairs(records: Records, special: SpecialTokens) -> tuple[np.ndarray, np.ndarray]:
     """Returns the previous token, int32 [T], and the token, int32 [T], of all counted tokens."""
-    before, tokens = [], []
-    with failures.explained(lambda: shards.require_readable(records)):
-        for ids, padding_mask, _ in first_examples(
-                records, COUNTED_EXAMPLES, special.pad).as_numpy_iterator():
-            counted = np.asarray(maskable(ids, padding_mask, special))[:, 1:]
-            before.append(ids[:, :-1][counted])
-            tokens.append(ids[:, 1:][counted])
-    return np.concatenate(before), np.concatenate(tokens)
+    # Examples end to end: each begins with [CLS], which isn't counted and precedes its first token.
+    ids = np.concatenate([*first_examples(records, COUNTED_EXAMPLES)]).astype(np.int32)
+    counted = maskable(ids[1:], np.ones(ids.size - 1, bool), special)
+    return ids[:-1][counted], ids[1:][counted]
 
 
 class Successors:

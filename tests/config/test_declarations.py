@@ -17,7 +17,6 @@ from electra_tf.core.setting_flags import display_value
 from electra_tf.core.settings import LARGEST_COUNT, Section, setting, settings_of
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Example(Section, prefix="example."):
     """A section."""
 

@@ -5,6 +5,7 @@ import json
 import shutil
 
 import pytest
+import tensorflow as tf
 
 from electra_tf.core.errors import UserError
 from electra_tf.data import manifest, pipeline, shards
@@ -119,7 +120,9 @@ def test_training_refuses_an_unknown_id_of_any_example(tmp_path):
     shards.check_first_examples(records)
     with pytest.raises(UserError, match="record 1: ids has 1., which isn.t in the vocab"):
         with failures.explained(lambda: shards.require_readable(records)):
-            list(pipeline.first_examples(records, 2, 0))
+            list(pipeline.training_batches(
+                records, pad_id=0, seed=1, buffer_examples=2, global_batch_size=2, first_step=0,
+                last_step=1, input_context=tf.distribute.InputContext()))
 
 
 def test_one_short_example_is_accepted_and_an_empty_file_is_refused(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.data.manifest import load_records
-from electra_tf.data.pipeline import evaluation_batches, first_examples, training_batches
+from electra_tf.data.pipeline import evaluation_batches, training_batches
 from electra_tf.data.records import SHARDS_MIXED, Shard, part_of, shuffle_buffers
 from electra_tf.data.shards import stored_examples
 from tests.support import tiny_records
@@ -169,7 +169,6 @@ def test_no_records_are_read_with_an_autotuner_that_waits_for_the_clock(records,
             training_batches(loaded, pad_id=0, seed=1, buffer_examples=40, global_batch_size=8,
                              first_step=0, last_step=3, input_context=context),
             evaluation_batches(loaded, pad_id=0, global_batch_size=4, input_context=context),
-            first_examples(loaded, 10, pad_id=0),
             stored_examples(loaded, loaded.shards["train"][0])):
         assert len(list(dataset)) > 0
     assert len(enabled) >= 4 and not any(value is not False for value in enabled)

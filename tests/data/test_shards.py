@@ -67,6 +67,16 @@ def test_examples_of_a_shard_come_in_their_order(records, monkeypatch):
         assert examples == [stored_ids(content, 2)[0].tolist() for content in expected[:stop]]
 
 
+def test_the_first_examples_are_of_all_training_shards_in_proportion(records):
+    loaded = load_records(records)
+    train = loaded.shards["train"]
+    expected = [ids.tolist() for shard in train for ids in shards.stored_examples(
+        loaded, shard, -(-shard.examples // 3))]
+    count = sum(shard.examples for shard in train) / 3
+    assert [ids.tolist() for ids in shards.first_examples(loaded, count)] == expected
+    assert len([*shards.first_examples(loaded, 10**6)]) == 3 * count
+
+
 def flip_bit(offset):
     def change(content):
         return content[:offset] + bytes([content[offset] ^ 1]) + content[offset + 1:]

@@ -4,7 +4,6 @@ It has no generator: tokens are replaced by others at random, and a discriminato
 """
 
 import contextlib
-import dataclasses
 import io
 
 import numpy as np
@@ -30,7 +29,6 @@ from electra_tf.reporting.metrics_log import read_metrics
 from tests.support import tiny_run
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class RandomWordsConfig(ObjectiveConfig):
     """Words drawn at random."""
 

@@ -1,6 +1,5 @@
 """Settings of the development server; each field defines the flag with its name."""
 
-import dataclasses
 from typing import Annotated
 
 from annotated_types import Interval
@@ -10,7 +9,6 @@ from electra_tf.core.settings import PositiveCount, Section, setting
 Amount = Annotated[float, Interval(ge=0, le=1_000_000)]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class ServerConfig(Section, prefix="--"):
     """The served models, the address and the limits."""
 
