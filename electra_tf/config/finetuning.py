@@ -147,11 +147,6 @@ class FinetuningTrainingConfig(Section, prefix="training."):
     distillation_weight: Annotated[float, Interval(gt=0, le=1), TRAINING] = setting(
         0.5, "Weight of the loss that compares with --teacher. The labels' loss has the rest.")
 
-    @property
-    def keeps_best_epoch(self) -> bool:
-        """Returns True if the best epoch on dev is kept, as early stopping implies."""
-        return self.keep_best or self.early_stopping > 0
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningConfig:

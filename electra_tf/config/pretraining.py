@@ -63,20 +63,17 @@ SIZES = {  # ELECTRA, tables 6 and 7.
     "tiny": PretrainingConfig(
         model=MODEL_SIZES["tiny"],
         optimizer=OptimizerConfig(learning_rate=2e-4, warmup_steps=600),
-        training=TrainingConfig(train_batch_size=16, num_train_steps=3000),
-    ),
+        training=TrainingConfig(train_batch_size=16, num_train_steps=3000)),
     "small": PretrainingConfig(),
     "base": PretrainingConfig(
         model=MODEL_SIZES["base"],
         optimizer=OptimizerConfig(learning_rate=2e-4),
-        training=TrainingConfig(train_batch_size=256, num_train_steps=766_000),
-    ),
+        training=TrainingConfig(train_batch_size=256, num_train_steps=766_000)),
     "large": PretrainingConfig(
         model=MODEL_SIZES["large"],
         masking=MaskingConfig(rate=0.25),
         optimizer=OptimizerConfig(learning_rate=2e-4),
-        training=TrainingConfig(train_batch_size=2048, num_train_steps=400_000),
-    ),
+        training=TrainingConfig(train_batch_size=2048, num_train_steps=400_000)),
 }
 SIZES |= {f"modern-{size}": dataclasses.replace(SIZES[size], model=MODEL_SIZES[f"modern-{size}"])
           for size in ("tiny", "small", "base")}

@@ -50,7 +50,7 @@ def download_model(model: str, revision: str | None, files: Sequence[str]) -> pa
 
     `files` are names or patterns. Raises as `one_line_errors` and `require_hash` do.
     """
-    with one_line_errors(model, revision, known=_PUBLISHED):
+    with one_line_errors(model, revision):
         from huggingface_hub import snapshot_download
 
         directory = pathlib.Path(
@@ -61,12 +61,9 @@ def download_model(model: str, revision: str | None, files: Sequence[str]) -> pa
 
 
 @contextlib.contextmanager
-def one_line_errors(name: str, revision: str | None = None, *, kind: str = MODEL,
-                    known: Sequence[str] = ()) -> Iterator[None]:
-    """Turns huggingface_hub's errors about a repository into `UserError`.
-
-    `known` are repositories to suggest for a misspelt name.
-    """
+def one_line_errors(name: str, revision: str | None = None, *,
+                    kind: str = MODEL) -> Iterator[None]:
+    """Turns huggingface_hub's errors about a repository into `UserError`."""
     local = "not a local path and " if kind == MODEL else ""
     try:
         from huggingface_hub import constants, errors
@@ -88,7 +85,7 @@ def one_line_errors(name: str, revision: str | None = None, *, kind: str = MODEL
         if isinstance(error, errors.RepositoryNotFoundError) and not gated:
             raise MissingRepository(
                 f"{name} is {local}not a public {kind} at {constants.ENDPOINT}."
-                f"{suggestion(name, known)} For a private {kind}, log in first: hf auth login."
+                f"{suggestion(name, _PUBLISHED)} For a private {kind}, log in first: hf auth login."
                 ) from error
         # No permission: HTTP's 401 or 403, of the error or of its cause.
         statuses = {getattr(getattr(cause, "response", None), "status_code", None)

@@ -147,7 +147,7 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
         print(progress.epoch_line(epochs[-1], metrics), flush=True)
 
         # The weights of the last epoch are kept, or those with the best score; it may stop early.
-        if not (training.keeps_best_epoch and scores):
+        if not (scores and (training.keep_best or training.early_stopping)):
             kept = epochs[-1]
             continue
         if kept is None or main_score(scores, metrics[0]) > main_score(kept.scores, metrics[0]):

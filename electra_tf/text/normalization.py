@@ -63,8 +63,7 @@ class Normalization:
     @staticmethod
     def from_dict(saved: Mapping[str, Any]) -> "Normalization":
         """Returns the value whose `to_dict` are among those of a file."""
-        return Normalization(
-            **{name: saved[name] for name in FACTS if name in saved or name in NEEDED_FACTS})
+        return Normalization(**{name: saved[name] for name in FACTS if name in saved})
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields by name, as files keep them; options such as `nfc` if not default."""
