@@ -6,7 +6,6 @@ r"""Stores the scores of sweeps as JSON Lines, and prints their tables in Markdo
 The first command prints the recorded scores, which docs/explanation/results.md discusses.
 """
 
-import dataclasses
 import math
 import statistics
 from collections.abc import Sequence
@@ -29,11 +28,8 @@ _NAMES = {"chunk": "chunking", "ner": "named entities", "stsb": "STS-B", "cola":
 """Names of tasks and metrics in tables; others are written as they are."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ScoreRow:
+class ScoreRow(strict_json.Object):
     """The scores of one task with one run."""
-
-    __pydantic_config__ = strict_json.STRICT
 
     sweep: str
     budget: str

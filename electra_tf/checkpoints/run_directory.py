@@ -51,11 +51,8 @@ RunConfig = Mapping[str, Any]
 """Settings, whose names have a dot, and other facts that affect a run's result."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Facts(Normalization):
+class _Facts(strict_json.OpenObject, Normalization):
     """Facts in settings.json that are parsed; other facts are only compared."""
-
-    __pydantic_config__ = strict_json.OPEN
 
     lower_case: bool = dataclasses.field()  # Without the defaults of `Normalization`.
     strip_accents: bool = dataclasses.field()
@@ -151,9 +148,7 @@ def restart(model_dir: Path) -> None:
             remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Results:
-    __pydantic_config__ = strict_json.OPEN
+class _Results(strict_json.OpenObject):
     checkpoint: Annotated[int, Ge(1)] | None = None
 
 

@@ -5,9 +5,11 @@ refused: duplicate keys, NaN, numbers past 64 bits and unpaired surrogates.
 """
 
 import codecs
+import dataclasses
 import functools
 import json
 import math
+import typing
 from typing import Any, TypeVar
 
 from electra_tf.core.errors import UserError, shown
@@ -16,15 +18,29 @@ from electra_tf.core.storage import MIB, Path, read_bytes
 Form = TypeVar("Form")
 
 STRICT = {"strict": True, "extra": "forbid", "allow_inf_nan": False}
-"""`__pydantic_config__` of a dataclass that has a field for every key."""
-OPEN = STRICT | {"extra": "ignore"}
-"""`__pydantic_config__` of a dataclass with some keys of a file that other programs write."""
+"""`__pydantic_config__` of a dataclass that isn't an `Object`."""
 
 _WORDS = (("Input should be", "must be"), ("valid integer", "whole number"),
           ("a valid boolean", "true or false"), ("valid array", "list"), ("valid ", ""),
           ("Field required", "is missing"), ("Extra inputs are not permitted", "is unknown"),
           ("Unexpected keyword argument", "is unknown"), ("Value error,", "is wrong:"))
 """Parts of pydantic's messages, and what this program writes instead."""
+
+
+@typing.dataclass_transform(frozen_default=True, kw_only_default=True)
+class Object:
+    """Base of the forms of JSON objects: frozen dataclasses with a field for every key."""
+
+    __pydantic_config__ = STRICT
+
+    def __init_subclass__(cls):
+        dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+
+
+class OpenObject(Object):
+    """Base of the forms of JSON objects that may have other keys, which are ignored."""
+
+    __pydantic_config__ = STRICT | {"extra": "ignore"}
 
 
 class Unreadable(ValueError):
@@ -35,8 +51,8 @@ def read(path: Path, form: type[Form], *, max_bytes: int = MIB, absent: str = ""
          fix: str = "") -> Form:
     """Returns the content of a file of at most `max_bytes`, or raises `UserError`.
 
-    `form` is a dataclass with `STRICT` or `OPEN`, a type made of such, or Any. `absent` is the
-    error for a missing file; `fix` says what to do if a file of this program is damaged.
+    `form` is an `Object`, a type made of such, or Any. `absent` is the error for a missing file;
+    `fix` says what to do if a file of this program is damaged.
     """
     try:
         return loads(read_bytes(path, max_bytes, absent), form)

@@ -76,11 +76,8 @@ class SourceCounts:
     text_bytes: int  # UTF-8, without line ends.
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Manifest:
+class Manifest(strict_json.Object):
     """The content of manifest.json; see `load`, `save` and `verify_shards`."""
-
-    __pydantic_config__ = strict_json.STRICT
 
     format_version: Literal[1]
     max_seq_length: Annotated[int, Interval(ge=3, le=MAX_SEQUENCE_LENGTH)]

@@ -24,11 +24,8 @@ Scores = Mapping[str, Mapping[str, float | None]]
 _FIX = "remove it, and the trials run again."
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Epoch:
+class Epoch(strict_json.Object):
     """The result of a pass over the training examples; `loss` is the mean over its steps."""
-
-    __pydantic_config__ = strict_json.STRICT
 
     epoch: int
     """From 1."""
@@ -37,11 +34,8 @@ class Epoch:
     scores: Scores
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Trial:
+class Trial(strict_json.Object):
     """The result of one training, from initial weights to scores."""
-
-    __pydantic_config__ = strict_json.STRICT
 
     seed: int
     losses: tuple[tuple[int, float], ...]
@@ -66,21 +60,15 @@ class Trial:
         return self.epochs[self.kept_epoch - 1].scores
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Baseline:
+class Baseline(strict_json.Object):
     """Scores of a constant prediction, and its name, for example "always positive"."""
-
-    __pydantic_config__ = strict_json.STRICT
 
     name: str
     scores: Scores
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Results:
+class Results(strict_json.OpenObject):  # The file also has a summary.
     """The results of all finished trials of a run."""
-
-    __pydantic_config__ = strict_json.OPEN  # The file also has a summary.
 
     task: str
     metrics: tuple[str, ...]

@@ -4,7 +4,6 @@ They do not contain the number of attention heads and dropout rates. `bert_confi
 has these, as in BERT's releases, whose encoders are read too.
 """
 
-import dataclasses
 import re
 from typing import Annotated, Any, Literal
 
@@ -142,9 +141,7 @@ def infer_model(weights: Weights, source: str, num_heads: int | None = None) -> 
            if getattr(config, bert_name) is not None}), weights, source)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _BertConfig:
-    __pydantic_config__ = strict_json.OPEN
+class _BertConfig(strict_json.OpenObject):
     hidden_act: Literal["gelu"] = "gelu"
     num_hidden_layers: int | None = None
     num_attention_heads: Annotated[int, Ge(1)] | None = None

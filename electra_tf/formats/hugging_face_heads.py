@@ -44,11 +44,8 @@ _Layer = tuple[np.ndarray, np.ndarray]
 """Kernel [inputs, outputs] and bias of a dense layer."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TaskEntry:
+class TaskEntry(strict_json.Object):
     """An entry that transformers ignores: columns of a task's files, scores and settings."""
-
-    __pydantic_config__ = strict_json.STRICT
 
     texts: tuple[str, ...]
     label: str
@@ -62,11 +59,8 @@ class TaskEntry:
                                    key_column=self.key, metrics=self.metrics)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(strict_json.OpenObject):
     """The entries of config.json that are read."""
-
-    __pydantic_config__ = strict_json.OPEN
 
     model_type: Literal["electra", "bert", "roformer", MODERNBERT] | None = None
     hidden_act: Literal["gelu"] = "gelu"

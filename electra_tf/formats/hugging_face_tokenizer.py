@@ -43,11 +43,8 @@ _WORDS = r"\p{P}|[\x{2B820}-\x{2B91F}]"
 """Punctuation and Chinese characters; the library leaves out some of both."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Token:
+class _Token(strict_json.OpenObject):
     """An added or special token; spaces around it (lstrip, rstrip) have no ids."""
-
-    __pydantic_config__ = strict_json.OPEN
 
     content: str
     id: int | None = None
@@ -59,11 +56,8 @@ class _Token:
 _Name = str | _Token
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _TokenizerConfig:
+class _TokenizerConfig(strict_json.OpenObject):
     """The entries of tokenizer_config.json and special_tokens_map.json that are followed."""
-
-    __pydantic_config__ = strict_json.OPEN
 
     model_type: str | None = None
     tokenizer_class: str | None = None
@@ -83,16 +77,12 @@ _FIXED_ENTRIES = {
 """Entries of which one value is followed."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _LengthLimit:
-    __pydantic_config__ = strict_json.OPEN
+class _LengthLimit(strict_json.OpenObject):
     model_max_length: Annotated[float, Ge(3)] | None = None
     max_len: Annotated[float, Ge(3)] | None = None  # The entry's name until transformers 3.
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _WordPiece:
-    __pydantic_config__ = strict_json.OPEN
+class _WordPiece(strict_json.OpenObject):
     type: Literal["WordPiece"] = "WordPiece"
     continuing_subword_prefix: Literal[CONTINUATION]
     vocab: dict[str, int]
@@ -100,17 +90,12 @@ class _WordPiece:
     max_input_chars_per_word: Annotated[int, Interval(ge=1, le=999)] = _LIBRARY_WORD_CHARACTERS
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _ModelFile:
-    __pydantic_config__ = strict_json.OPEN
+class _ModelFile(strict_json.OpenObject):
     model: dict[str, Any]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _TokenizerFile:
+class _TokenizerFile(strict_json.OpenObject):
     """The entries of tokenizer.json that affect ids."""
-
-    __pydantic_config__ = strict_json.OPEN
 
     model: _WordPiece
     normalizer: dict[str, Any] | None = None

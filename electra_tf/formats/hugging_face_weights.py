@@ -3,7 +3,6 @@
 Kernels are [out, in]. The weights are in the first of `WEIGHTS_FILES` that exists.
 """
 
-import dataclasses
 import glob
 import io
 import re
@@ -35,9 +34,7 @@ _SEGMENTS = "embeddings.token_type_embeddings.weight"
 """End of the name of a weight that every encoder has."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Index:
-    __pydantic_config__ = strict_json.OPEN
+class _Index(strict_json.OpenObject):
     weight_map: dict[str, str]  # Weight -> name of its file.
 
 

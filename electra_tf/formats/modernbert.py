@@ -32,14 +32,11 @@ _LANGUAGE_MODEL = {"head.dense": "generator_predictions.dense",
                    "head.norm": "generator_predictions.LayerNorm", "decoder": "generator_lm_head"}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Rope:
-    __pydantic_config__ = strict_json.OPEN
+class _Rope(strict_json.OpenObject):
     rope_type: Literal["default"] = "default"
     rope_theta: float
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class _Config(heads.Config):
     """The entries of config.json that are read; defaults are transformers'."""
 

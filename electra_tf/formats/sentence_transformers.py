@@ -1,6 +1,5 @@
 """Reads and writes what sentence-transformers adds to Hugging Face's directories: modules.json."""
 
-import dataclasses
 from typing import Annotated, Any
 
 from annotated_types import Interval
@@ -21,18 +20,13 @@ _MODE_SWITCHES = {f"pooling_mode_{mode}{ending}": mode
                   for ending in ("", "_tokens", "_token") for mode in POOLING_MODES}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Module:
-    __pydantic_config__ = strict_json.OPEN
+class _Module(strict_json.OpenObject):
     path: str
     type: str
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _EmbeddingSettings:
+class _EmbeddingSettings(strict_json.OpenObject):
     """The entries of `_MODEL_FILE` and `_ENCODER_FILE` that change vectors."""
-
-    __pydantic_config__ = strict_json.OPEN
 
     default_prompt_name: str | None = None
     max_seq_length: Annotated[int, Interval(ge=3)] | None = None

@@ -85,11 +85,8 @@ _SAVED_NAMES = {"text_columns": "texts", "label_column": "label", "key_column": 
 """Prefix of a task's fields among a run's facts, and the fields that have other names there."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TaskSpec:
+class TaskSpec(strict_json.Object):
     """The specification of a task: plain values that are stored with a trained model."""
-
-    __pydantic_config__ = strict_json.STRICT
 
     name: str
     """Value of `--task`."""

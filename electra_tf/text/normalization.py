@@ -21,11 +21,8 @@ SUFFIX = ".manifest.json"
 VOCABULARY_FACT = "vocabulary"  # Name of the vocabulary's digest among the facts of a run.
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Normalization:
+class Normalization(strict_json.Object):
     """Changes that `text.tokenizer` makes to text before it is cut into words."""
-
-    __pydantic_config__ = strict_json.STRICT
 
     lower_case: bool = True  # Lower-case the text first.
     strip_accents: bool = True
@@ -143,7 +140,6 @@ def capitals_in(vocabulary: Vocabulary) -> str:
             "says that text isn't lower-cased")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Tokenization(Normalization):
     """The facts of `TextSettings` that files keep."""
 

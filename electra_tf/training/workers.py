@@ -1,7 +1,6 @@
 """The cluster of several processes that share every step."""
 
 import contextlib
-import dataclasses
 import functools
 import os
 
@@ -16,16 +15,12 @@ _EXAMPLE = ('{"cluster": {"worker": ["host1:2222", "host2:2222"]}, '
             '"task": {"type": "worker", "index": 0}}')
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Task:
-    __pydantic_config__ = strict_json.OPEN
+class _Task(strict_json.OpenObject):
     type: str
     index: int | str  # Some launchers write it as text.
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Cluster:
-    __pydantic_config__ = strict_json.OPEN
+class _Cluster(strict_json.OpenObject):
     cluster: dict[str, list[str]]
     task: _Task
 

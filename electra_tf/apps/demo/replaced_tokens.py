@@ -4,7 +4,6 @@ These are the steps of training on one sentence, with one difference. Here every
 becomes [MASK]; in training, the generator reads some of them unchanged.
 """
 
-import dataclasses
 from typing import Annotated, Any
 
 import numpy as np
@@ -32,11 +31,8 @@ EXAMPLES = (
     "there before.")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class DemoRequest:
+class DemoRequest(strict_json.Object):
     """A sentence with its masking rate, sampling temperature and seed."""
-
-    __pydantic_config__ = strict_json.STRICT
 
     sentence: str
     mask_rate: Annotated[float, Field(ge=0.01, le=0.9)]  # Fraction of the tokens; at least one.
