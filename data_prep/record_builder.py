@@ -121,11 +121,8 @@ def _manifest(text: TextSettings, settings: BuildSettings, identity: Identity,
             text_bytes=notes.text_bytes.get(str(member.number), 0)) for member in members))
 
 
-@dataclasses.dataclass(frozen=True)
-class _Receipt:
+class _Receipt(strict_json.Object):
     """The content of a finished shard's receipt."""
-
-    __pydantic_config__ = strict_json.STRICT
 
     key: str  # A digest of the text, the build's identity and the other fields.
     shard: manifest.Shard
@@ -182,8 +179,9 @@ def build_or_reuse(directory: Path, unit: WorkUnit, build: Callable[[WorkUnit], 
                     manifest.file_sha256(directory / receipt.shard.name) == receipt.shard.sha256):
                 return result
     # The shard before its receipt, so that a receipt never names an unfinished shard.
-    result = build(unit)
-    receipt = _Receipt(_receipt_key(unit, identity, result), *result)
+    shard, counts, notes = result = build(unit)
+    receipt = _Receipt(key=_receipt_key(unit, identity, result), shard=shard, counts=counts,
+                       notes=notes)
     atomic_file.write_atomically(path, _json(dataclasses.asdict(receipt)))
     return result
 

@@ -9,6 +9,7 @@ from typing import Any
 from electra_tf.core import atomic_file, storage, strict_json
 from electra_tf.core.atomic_file import plain
 from electra_tf.core.errors import UserError, note, shown
+from electra_tf.core.settings import require
 from electra_tf.core.storage import Path, read_bytes
 
 Record = dict[str, Any]
@@ -69,9 +70,8 @@ def read_metrics(path: str | Path) -> list[Record]:
                 raise ValueError('not a JSON object with an integer "step", 0 or more, and a '
                                  f'"kind", {" or ".join(KINDS)}: {shown(record)}')
             for name, value in record.items():
-                if name != "kind" and not isinstance(value, int | float | None):
-                    raise ValueError(f"{shown(name)} must be a number, as all metrics are. "
-                                     f"Received: {shown(value)}")
+                require(name == "kind" or isinstance(value, int | float | None), shown(name),
+                        "a number, as all metrics are", value)
         except ValueError as error:
             raise UserError(f"{path}:{row}: {error}; delete the line.") from None
         records.append({name: math.nan if value is None else value
