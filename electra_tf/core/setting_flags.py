@@ -64,12 +64,6 @@ def from_flags(section: type[AnySection], names: Iterable[str] | None = None,
         name.removeprefix(section.PREFIX): value for name, value in values.items()})
 
 
-def set_default(name: str, value: str) -> None:
-    """Sets a flag that was not given; `print_default` prints it after the checks of other flags."""
-    if not flags.FLAGS[name].present:
-        flags.FLAGS[name].value = value
-
-
 def print_default(name: str) -> None:
     """Prints the value of a flag that was not given, in one line."""
     if not flags.FLAGS[name].present:

@@ -28,7 +28,7 @@ from electra_tf.config.finetuning import SCRATCH, FinetuningConfig, finetuning_c
 from electra_tf.config.model import MODEL_SIZES
 from electra_tf.core import command_line
 from electra_tf.core.errors import UserError
-from electra_tf.core.setting_flags import define_flags, from_flags, print_default, set_default
+from electra_tf.core.setting_flags import define_flags, from_flags, print_default
 from electra_tf.core.settings import Section, setting, settings_of
 from electra_tf.tasks.task import Kind
 
@@ -141,9 +141,9 @@ def main() -> None:
     command_line.refuse_unused(UNUSED[values.mode], values.mode)
     needed = [*NEEDED[values.mode]]
     if values.task:
-        set_default("model_dir", "runs/" + "_".join(values.task))
+        values.set_default("model_dir", "runs/" + "_".join(values.task))
     if values.task and values.mode == "train":
-        set_default("init_checkpoint", INIT_CHECKPOINT)
+        values.set_default("init_checkpoint", INIT_CHECKPOINT)
         needed += ["model_dir", "init_checkpoint"]
         needed += ["train"] if set(values.task) & set(Kind) else []
     if values.init_checkpoint == SCRATCH:

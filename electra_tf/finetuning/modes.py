@@ -12,7 +12,7 @@ from electra_tf.config.overrides import Changes, override, override_section, set
 from electra_tf.core import hub, storage
 from electra_tf.core.atomic_file import write_json
 from electra_tf.core.errors import UserError
-from electra_tf.core.setting_flags import print_default, set_default
+from electra_tf.core.setting_flags import print_default
 from electra_tf.core.settings import require_one_of
 from electra_tf.finetuning import loop, outputs
 from electra_tf.finetuning.predict import TaskPredictor, predict_file
@@ -143,7 +143,7 @@ def _data(name: str, num_folds: int = 0) -> dict[str, Any]:
     """Returns arguments of `registry.load`; TensorFlow Datasets is the default of benchmarks."""
     values = flags.FLAGS
     if not (values.data_dir or values.train or values.dev) and name not in set(Kind):
-        set_default("data_source", "tfds")
+        values.set_default("data_source", "tfds")
         print_default("data_source")
     return {"data_dir": storage.path(values.data_dir) if values.data_dir else None,
             "user_files": _user_files(num_folds), "from_tfds": values.data_source == "tfds"}

@@ -30,7 +30,7 @@ from electra_tf.config import overrides
 from electra_tf.config.pretraining import SIZES, PretrainingConfig, resolve
 from electra_tf.core import command_line, storage
 from electra_tf.core.errors import UserError
-from electra_tf.core.setting_flags import define_flags, from_flags, print_default, set_default
+from electra_tf.core.setting_flags import define_flags, from_flags, print_default
 from electra_tf.core.settings import Section, setting, settings_of
 from electra_tf.data import manifest
 
@@ -116,8 +116,8 @@ def all_settings(model_dir: storage.Path) -> dict[str, Any]:
 def main() -> None:
     """Runs the mode that the flags ask for."""
     # Directories and their defaults.
-    set_default("model_dir", f"runs/{flags.FLAGS.model_size or 'small'}")
-    set_default("data_dir", RECORDS)
+    flags.FLAGS.set_default("model_dir", f"runs/{flags.FLAGS.model_size or 'small'}")
+    flags.FLAGS.set_default("data_dir", RECORDS)
     values = from_flags(PretrainingFlags)
     if values.mode != "train":
         command_line.refuse_unused(("init_checkpoint", "restart", "yes", "budget"), values.mode)
