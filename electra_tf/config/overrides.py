@@ -8,7 +8,7 @@ overrides the defaults.
 import dataclasses
 import enum
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from absl import flags
 
@@ -16,14 +16,7 @@ from electra_tf.config.objectives import OBJECTIVES, ObjectiveConfig
 from electra_tf.core import storage
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.setting_flags import define_flag, display_value, given_values
-from electra_tf.core.settings import (
-    Section,
-    Setting,
-    require,
-    require_one_of,
-    settings_of,
-    suggestion,
-)
+from electra_tf.core.settings import Section, Setting, require_one_of, settings_of, suggestion
 from electra_tf.core.storage import Path
 
 Config = TypeVar("Config")
@@ -186,23 +179,27 @@ def read_sections(path: Path, flag: str) -> dict[str, dict[str, str]]:
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{name} is not valid YAML: {error}") from error
 
+    def refuse(node: yaml.Node, problem: str) -> NoReturn:
+        raise UserError(f"{name}, line {node.start_mark.line + 1}: {problem}.")
+
     def entries(node: yaml.Node, owner: str, form: str) -> dict[str, yaml.Node]:
         """Returns name -> node of a mapping without duplicate names."""
-        require(isinstance(node, yaml.MappingNode), owner, form, node.id)
+        if not isinstance(node, yaml.MappingNode):
+            refuse(node, f"{owner} must be {form}")
         nodes: dict[str, yaml.Node] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.value in nodes:
-                raise UserError(f"{name}: line {key.start_mark.line + 1}: {shown(key.value)} "
-                                "occurs twice, or is not a name.")
+                refuse(key, f"{shown(key.value)} occurs twice, or is not a name")
             nodes[key.value] = value
         return nodes
 
     # Two levels, and texts below them.
-    sections: dict[str, dict[str, str]] = {}
-    for section, node in entries(root, name, "sections, each with fields").items() if root else ():
-        sections[section] = {}
-        for field, text in entries(node, f"{name}: {shown(section)}", "fields").items():
-            require(isinstance(text, yaml.ScalarNode), f"{name}: {shown(f'{section}.{field}')}",
-                    "one value", text.id)
-            sections[section][field] = text.value
-    return sections
+    texts: dict[str, dict[str, str]] = {}
+    sections = entries(root, "the file", "sections, each with fields") if root else {}
+    for section, node in sections.items():
+        texts[section] = {}
+        for field, text in entries(node, shown(section), "fields").items():
+            if not isinstance(text, yaml.ScalarNode):
+                refuse(text, f"{shown(f'{section}.{field}')} must be one value")
+            texts[section][field] = text.value
+    return texts
