@@ -17,8 +17,7 @@ SCRATCH = "none"
 """Value of `--init_checkpoint` that trains from scratch."""
 _TUNABLE = ("task", "optimizer", "training")
 _DROPOUT = ("model.hidden_dropout", "model.attention_dropout")
-_FIXED = {f"training.{name}" for name in (
-    "seed", "precision", "num_trials", "num_folds")}
+_FIXED = {f"training.{name}" for name in ("seed", "precision", "num_trials", "num_folds")}
 Length = Annotated[int, Interval(gt=0, le=1 << 16)]
 PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
 """A kind of vector of a text, by its name in sentence-transformers."""

@@ -87,8 +87,7 @@ class ElectraLmConfig(ElectraConfig):
 
     name: str = setting("electra_lm", "Pre-training objective.")
     implementation = "electra_tf.objectives.electra_lm:ElectraLmObjective"
-    metrics = _RESTORING | {
-        "restoring_accuracy_replaced": Metric("the same, of replaced tokens")}
+    metrics = _RESTORING | {"restoring_accuracy_replaced": Metric("the same, of replaced tokens")}
     restoring_loss_weight: Weight = setting(1.0, """Factor of the loss of the discriminator's second
         head: the prediction of the original tokens at selected positions.""")
 
@@ -186,8 +185,7 @@ class AllTokensMlmConfig(MlmConfig):
 
     name: str = setting("all_tokens_mlm", "Pre-training objective.")
     implementation = "electra_tf.objectives.language_models:AllTokensMlmObjective"
-    metrics = {
-        "all_tokens_loss": Metric("nats per token", "encoder's loss (nats / token)")}
+    metrics = {"all_tokens_loss": Metric("nats per token", "encoder's loss (nats / token)")}
     all_tokens_loss_weight: Weight = setting(1.0, """Factor of the encoder's loss: the prediction of
         the original tokens at all positions.""")
 

@@ -53,16 +53,14 @@ def download_model(model: str, revision: str | None, files: Sequence[str]) -> pa
     with one_line_errors(model, revision):
         from huggingface_hub import snapshot_download
 
-        directory = pathlib.Path(
-            snapshot_download(model, revision=revision, allow_patterns=files))
+        directory = pathlib.Path(snapshot_download(model, revision=revision, allow_patterns=files))
     for path in itertools.chain.from_iterable(map(directory.glob, files)):
         require_hash(path)
     return directory
 
 
 @contextlib.contextmanager
-def one_line_errors(name: str, revision: str | None = None, *,
-                    kind: str = MODEL) -> Iterator[None]:
+def one_line_errors(name: str, revision: str | None = None, *, kind: str = MODEL) -> Iterator[None]:
     """Turns huggingface_hub's errors about a repository into `UserError`."""
     local = "not a local path and " if kind == MODEL else ""
     try:

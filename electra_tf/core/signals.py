@@ -51,8 +51,7 @@ class StopRequest:
         os.set_blocking(self._writes, False)
         self._fd_before = signal.set_wakeup_fd(self._writes, warn_on_full_buffer=False)
         # Also where SIGINT is ignored, as a shell's background jobs inherit it.
-        self._before = {number: signal.signal(number, self._in_main_thread)
-                        for number in STOPPING}
+        self._before = {number: signal.signal(number, self._in_main_thread) for number in STOPPING}
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
         return self

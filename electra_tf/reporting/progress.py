@@ -19,8 +19,7 @@ class StepTimer:
     machine that stays slower.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic,
-                 sample_seconds: float = 10.0):
+    def __init__(self, clock: Callable[[], float] = time.monotonic, sample_seconds: float = 10.0):
         self._clock, self._sample_seconds = clock, sample_seconds
         self._begin = self._last = clock()
         self._open_steps, self._open_seconds = 0, 0.0
