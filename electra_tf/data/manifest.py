@@ -26,8 +26,7 @@ _MAX_BYTES = 64 * MIB  # Largest file: 200,000 shards of 300 bytes each, 3 TB of
 _BUILD = "`python -m data_prep.build_pretraining_data`"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Counts:
+class Counts(strict_json.Object):
     """Numbers of what a build read, dropped and wrote; `+` adds those of two shards."""
 
     documents: NonNegative = 0
@@ -66,8 +65,7 @@ class Counts:
                          if name != "unknown_by_script"})
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SourceCounts:
+class SourceCounts(strict_json.Object):
     """Counts of one source of several."""
 
     name: str  # Name of the source in --input.
