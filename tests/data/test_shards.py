@@ -71,10 +71,10 @@ def test_the_first_examples_are_of_all_training_shards_in_proportion(records):
     loaded = load_records(records)
     train = loaded.shards["train"]
     expected = [ids.tolist() for shard in train for ids in shards.stored_examples(
-        loaded, shard, -(-shard.examples // 3))]
-    count = sum(shard.examples for shard in train) / 3
+        loaded, shard, -(-shard.examples // 2))]
+    count = sum(shard.examples for shard in train) / 2
     assert [ids.tolist() for ids in shards.first_examples(loaded, count)] == expected
-    assert len([*shards.first_examples(loaded, 10**6)]) == 3 * count
+    assert len([*shards.first_examples(loaded, 10**6)]) == 2 * count
 
 
 def flip_bit(offset):
