@@ -3,7 +3,7 @@
 import collections
 import functools
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import tensorflow as tf
@@ -39,39 +39,34 @@ def build_shard(
         continues=vocabulary.continues, dtype=records.ID_DTYPES[token_bytes],
         single_segment_rate=settings.single_segment_rate,
         short_example_rate=settings.short_example_rate)
-    packing = PACKINGS[settings.packing](layout, random.Random(f"{settings.seed}/{unit.name}"))
     tally: collections.Counter[str] = collections.Counter()
     notes = ReadingNotes()
-
-    def serialized() -> Iterator[tuple[bytes, int]]:
-        """Yields records and their numbers of tokens."""
-        lines = cleaning.clean(unit, tally, notes)
-        for tokenized in _tokenized(lines, text, tally):
-            examples = packing.finish() if tokenized is None else packing.add(tokenized)
-            ids = np.frombuffer(b"".join(example.ids for example in examples), layout.dtype)
-            # Count what the manifest reports, for all examples of a batch at once.
-            special = int(np.count_nonzero((ids == layout.cls_id) | (ids == layout.sep_id)))
-            tally.update(
-                content_tokens=ids.size - special, special_tokens=special, examples=len(examples),
-                padding_positions=len(examples) * layout.max_seq_length - ids.size,
-                single_segment_examples=sum(
-                    example.first_segment_length * token_bytes == len(example.ids)
-                    for example in examples))
-            for example in examples:
-                yield (records.serialize_example(*example, token_bytes),
-                       len(example.ids) // token_bytes)
-
-    # Write the records while the text is read; `tally` is complete afterwards.
-    shard = shards.write_shard(directory / f"{unit.name}.tfrecord", unit.split, serialized())
+    lines = _tokenized(cleaning.clean(unit, tally, notes), text, layout.dtype, tally)
+    examples = list(PACKINGS[settings.packing](
+        lines, layout, random.Random(f"{settings.seed}/{unit.name}")))
+    # Count what the manifest reports, for all examples at once.
+    ids = np.frombuffer(b"".join(example.ids for example in examples), layout.dtype)
+    special = int(np.count_nonzero((ids == layout.cls_id) | (ids == layout.sep_id)))
     counts = manifest.Counts(
-        **tally, documents=unit.documents, skipped_documents=notes.skipped)
+        **tally, documents=unit.documents, skipped_documents=notes.skipped,
+        content_tokens=ids.size - special, special_tokens=special, examples=len(examples),
+        padding_positions=len(examples) * layout.max_seq_length - ids.size,
+        single_segment_examples=sum(
+            example.first_segment_length * token_bytes == len(example.ids)
+            for example in examples))
+    shard = shards.write_shard(directory / f"{unit.name}.tfrecord", unit.split, (
+        (records.serialize_example(*example, token_bytes), len(example.ids) // token_bytes)
+        for example in examples))
     return shard, counts, notes
 
 
-def _tokenized(lines: Iterable[str], text: TextSettings,
-               tally: collections.Counter[str]) -> Iterator[TokenizedLines | None]:
-    """Yields batches of tokenized lines, and None after the last; counts what they contain."""
+def _tokenized(lines: Iterable[str], text: TextSettings, dtype: np.dtype,
+               tally: collections.Counter[str]) -> TokenizedLines:
+    """Returns the tokens of lines, and counts what the lines contain."""
     tokenize = _tokenize_function(text)
+    # By batch, after an empty one: the tokens, and of each line their number and whether it ends a
+    # document.
+    tokens, lengths, ends_document = ([np.empty(0, kind)] for kind in (dtype, np.int64, bool))
     for batch in batches(lines, BATCH_CHARACTERS):
         ids, splits = (tensor.numpy() for tensor in tokenize(tf.constant(batch)))
         words, unknown = coverage.count_words(ids, text.vocabulary)
@@ -81,8 +76,11 @@ def _tokenized(lines: Iterable[str], text: TextSettings,
             text_bytes=sum(len(line.encode()) for line in batch), characters=sum(map(len, batch)),
             changed_characters=coverage.count_changed(batch), text_tokens=ids.size,
             tokenizer_words=words, unknown_words=unknown)
-        yield TokenizedLines(ids, splits[1:], np.array([line == DOCUMENT_END for line in batch]))
-    yield None
+        tokens.append(ids.astype(dtype))
+        lengths.append(np.diff(splits))
+        ends_document.append(np.array([line == DOCUMENT_END for line in batch]))
+    return TokenizedLines(np.concatenate(tokens), np.cumsum(np.concatenate(lengths)),
+                          np.concatenate(ends_document))
 
 
 @functools.lru_cache(maxsize=2)

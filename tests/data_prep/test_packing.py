@@ -7,13 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from data_prep.packing import (
-    PACKINGS,
-    FullPacking,
-    Layout,
-    ReferencePacking,
-    TokenizedLines,
-)
+from data_prep.packing import PACKINGS, Layout, TokenizedLines
 
 CLS, SEP = 1, 2
 CONTINUATIONS = frozenset(range(1000, 2000))
@@ -25,21 +19,14 @@ def layout(max_seq_length=32, **rates):
                   dtype=np.dtype(np.int32), **rates)
 
 
-def tokenized(lines):
-    """Returns lists of ids as a batch; None stands for a document's end."""
-    return TokenizedLines(
+def pack(name, documents, seed=0, **options):
+    """Returns the examples of documents, which are lists of lines of ids."""
+    lines = [line for document in documents for line in (*document, None)]  # None: its end.
+    text = TokenizedLines(
         np.array([token for line in lines for token in line or ()], np.int32),
         np.array(list(itertools.accumulate(len(line or ()) for line in lines)), np.int64),
         np.array([line is None for line in lines], bool))
-
-
-def pack(packing, documents, lines_at_once=50):
-    """Returns the examples of documents, which are lists of lines of ids."""
-    lines = [line for document in documents for line in (*document, None)]
-    examples = []
-    for start in range(0, len(lines), lines_at_once):
-        examples += packing.add(tokenized(lines[start:start + lines_at_once]))
-    examples += packing.finish()
+    examples = PACKINGS[name](text, layout(**options), random.Random(seed))
     return [(np.frombuffer(ids, np.int32).tolist(), first) for ids, first in examples]
 
 
@@ -76,8 +63,7 @@ def test_every_token_is_in_one_well_formed_example(name, max_seq_length):
     documents = numbered(random_lengths(max_seq_length), 0.3)
     owner = {token: number for number, document in enumerate(documents)
              for line in document for token in line if token not in CONTINUATIONS}
-    examples = pack(PACKINGS[name](layout(max_seq_length, short_example_rate=0.05),
-                                  random.Random(7)), documents)
+    examples = pack(name, documents, seed=7, max_seq_length=max_seq_length, short_example_rate=0.05)
     assert [token for ids, _ in examples for token in content(ids)] == [
         token for document in documents for line in document for token in line]
     for ids, first in examples:
@@ -95,8 +81,8 @@ def test_every_token_is_in_one_well_formed_example(name, max_seq_length):
 @pytest.mark.parametrize("rate", [0.0, 0.1, 1.0])
 def test_single_segments_are_as_frequent_as_their_rate(name, rate):
     # One long document, so that nothing but the draw makes a single segment (save at its end).
-    examples = pack(PACKINGS[name](layout(single_segment_rate=rate, short_example_rate=0),
-                                  random.Random(5)), numbered([[40] * 4000]))[:-1]
+    examples = pack(name, numbered([[40] * 4000]), seed=5, single_segment_rate=rate,
+                    short_example_rate=0)[:-1]
     singles = sum(first == len(ids) for ids, first in examples)
     deviation = math.sqrt(rate * (1 - rate) * len(examples))
     assert len(examples) > 4000
@@ -109,7 +95,7 @@ HAND_MADE = [[[10, 1000, 11, 12], [13, 14]], [[15]], [[16, 17, 1001, 18, 19, 100
 
 def test_full_packing_of_a_text_by_hand():
     # The stream: 10 1000 11 12 | 13 14 SEP 15 SEP 16 17 1001 18 19 1002 1003 20, 8 positions.
-    assert pack(FullPacking(layout(8, single_segment_rate=0), random.Random(0)), HAND_MADE) == [
+    assert pack("full", HAND_MADE, max_seq_length=8, single_segment_rate=0) == [
         # 10 1000 11 12 | 13 without a [SEP]: the line's end at 4 is beyond the middle half, so the
         # word start at 2 it is. Six tokens fit, the next three of which ...
         ([CLS, 10, 1000, SEP, 11, 12, 13, SEP], 4),
@@ -122,8 +108,8 @@ def test_full_packing_of_a_text_by_hand():
 
 
 def test_reference_packing_of_a_text_by_hand():
-    made = pack(ReferencePacking(layout(8, single_segment_rate=0, short_example_rate=0),
-                                 random.Random(0)), HAND_MADE)
+    made = pack("reference", HAND_MADE, max_seq_length=8, single_segment_rate=0,
+                short_example_rate=0)
     assert made == [
         # The first segment aims at 2 of 5 tokens, where 11 begins a word. The rest of the line is
         # shorter than what is left, and one more token of the next line fits.
