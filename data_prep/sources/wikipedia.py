@@ -8,9 +8,9 @@ import functools
 import html
 import io
 import re
-import xml.parsers.expat
 from collections.abc import Collection, Iterator
 from typing import Any
+from xml.etree import ElementTree
 
 from data_prep.documents import DocumentPart, key_of
 from data_prep.sources import files
@@ -136,33 +136,14 @@ def parse_article(headings: bool, wikis: dict[str, dict[str, Any]], part: Docume
     """Returns a page's prose as its dump's wiki shows it; `UserError` for a damaged page."""
     from data_prep.sources import wikitext  # Its import takes 0.1 s.
 
-    # Title and text arrive in pieces while their elements are open.
-    texts: dict[str, list[str]] = {"title": [], "text": []}  # The text of the last revision.
-    open_elements: list[str] = []
-
-    def start(name: str, _attributes: dict[str, str]) -> None:
-        open_elements.append(name)
-        if name in texts:
-            texts[name] = []
-
-    def add(content: str) -> None:
-        if open_elements[-1] in texts:
-            texts[open_elements[-1]].append(content)
-
-    # Parse the page, which has one or several revisions.
-    parser = xml.parsers.expat.ParserCreate("UTF-8")
-    parser.buffer_text = True
-    parser.StartElementHandler, parser.CharacterDataHandler = start, add
-    parser.EndElementHandler = lambda _name: open_elements.pop()
+    # The title, and the text of the last of one or several revisions.
     try:
-        parser.Parse(part.content, True)
-    except xml.parsers.expat.ExpatError as error:
-        raise UserError(
-            f"{part.path}: the page at byte {part.offset} is not XML: "
-            f"{xml.parsers.expat.ErrorString(error.code)} at byte "
-            f"{part.offset + parser.ErrorByteIndex}; get a whole copy of the file.") from error
-    # Convert the wikitext to prose.
-    title, text = ("".join(texts[name]) for name in ("title", "text"))
+        page = ElementTree.fromstring(part.content)
+    except ElementTree.ParseError as error:
+        raise UserError(f"{part.path}: the page at byte {part.offset} is not XML: {error} of the "
+                        "page; get a whole copy of the file.") from error
+    title, text = (["", *(element.text or "" for element in page.iter(name))][-1]
+                   for name in ("title", "text"))
     title = title.strip()
     try:
         lines = wikitext.prose(text, headings=headings, **wikis[part.path])
