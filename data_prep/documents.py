@@ -18,8 +18,8 @@ DOCUMENT_END = ""  # The line that follows each document among lines of text.
 MAX_PART_BYTES = 1 << 20  # Size of a part of a long document.
 NO_KEY = 2**64 - 1  # The `DocumentPart.key` of unreadable stretches, which are not held out.
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-MAX_MESSAGES = 20
-"""Number of skipped documents whose messages are kept; further ones are only counted."""
+MAX_MESSAGES = 20  # Skipped documents whose messages are kept; further ones are only counted.
+Counts = collections.Counter[str]  # Number of a source -> a count.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,16 +99,14 @@ class ReadingNotes:
     """Damaged documents, or damaged parts of a document in parts, that were skipped."""
     messages: list[str] = dataclasses.field(default_factory=list)
     """Errors of the first `MAX_MESSAGES`."""
-    documents: dict[str, int] = dataclasses.field(default_factory=dict)
-    """Number of a source -> its documents."""
-    text_bytes: dict[str, int] = dataclasses.field(default_factory=dict)
-    """Number of a source -> bytes of its text, UTF-8, without line ends."""
+    documents: Counts = dataclasses.field(default_factory=collections.Counter)
+    text_bytes: Counts = dataclasses.field(default_factory=collections.Counter)
+    """Bytes of the text, UTF-8, without line ends."""
 
     def __add__(self, other: "ReadingNotes") -> "ReadingNotes":
         return ReadingNotes(
             self.skipped + other.skipped, [*self.messages, *other.messages][:MAX_MESSAGES],
-            dict(collections.Counter(self.documents) + collections.Counter(other.documents)),
-            dict(collections.Counter(self.text_bytes) + collections.Counter(other.text_bytes)))
+            self.documents + other.documents, self.text_bytes + other.text_bytes)
 
 
 def lines_of(parts: Iterable[DocumentPart], parse: Parser | SkippingParser,
@@ -128,8 +126,8 @@ def lines_of(parts: Iterable[DocumentPart], parse: Parser | SkippingParser,
             for line in list(parse.parse(part)) if skips else parse(part):
                 size += len(line) if line.isascii() else len(line.encode())
                 yield line
-            notes.documents[source] = notes.documents.get(source, 0) + part.begins
-            notes.text_bytes[source] = notes.text_bytes.get(source, 0) + size
+            notes.documents[source] += part.begins
+            notes.text_bytes[source] += size
         except UserError as error:
             if not skips:
                 raise

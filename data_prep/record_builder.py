@@ -1,7 +1,6 @@
 """Builds a directory of records from text: shards, vocab.txt and manifest.json."""
 
 import contextlib
-import dataclasses
 import functools
 import hashlib
 import json
@@ -59,8 +58,8 @@ def build_records(
             "vocabulary_sha256": text.vocabulary.sha256,
             "corpus_sha256": digests[0] if len(digests) == 1 else
             hashlib.sha256("".join(digests).encode()).hexdigest()}
-        if revisions := source.revisions():
-            identity["hub_revisions"] = ",".join(revisions)
+        if source.revisions:
+            identity["hub_revisions"] = ",".join(source.revisions)
         if open_directory(output_dir, identity, overwrite):
             return None
         # Hold out documents by their hashes, plan the cleaning, and build one shard per unit.
@@ -124,7 +123,7 @@ def _manifest(text: TextSettings, settings: BuildSettings, identity: Identity,
 class _Receipt(strict_json.Object):
     """The content of a finished shard's receipt."""
 
-    key: str  # A digest of the text, the build's identity and the other fields.
+    key: str  # A digest of the build's identity, which includes that of the text.
     shard: manifest.Shard
     counts: manifest.Counts
     notes: ReadingNotes
@@ -153,7 +152,7 @@ def open_directory(directory: Path, identity: Identity, overwrite: bool) -> bool
                         "or --overwrite to remove them.")
     else:
         _remove(directory, plan.FILES)  # They belong to an unknown build.
-    atomic_file.write_atomically(directory / _STATE_NAME, _json(identity))
+    atomic_file.write_json(directory / _STATE_NAME, identity)
     remove_unfinished(directory)
     return False
 
@@ -168,21 +167,20 @@ def build_or_reuse(directory: Path, unit: WorkUnit, build: Callable[[WorkUnit], 
     if _unfinished_identity(directory) != identity:
         raise UserError(f"{directory} was taken over by another build, or finished by another "
                         "process.")
-    # A receipt counts if it is of this text and build, and its shard has the checksum.
+    # A receipt counts if it is of this build, and its shard has the checksum.
     path = directory / f".finished-{unit.name}.json"
+    key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
     if path.exists():
         receipt = strict_json.read(path, _Receipt, max_bytes=_MAX_BYTES,
                                    fix="remove it, and its shard is built again.")
-        result = receipt.shard, receipt.counts, receipt.notes
         with contextlib.suppress(FileNotFoundError):
-            if receipt.key == _receipt_key(unit, identity, result) and (
+            if receipt.key == key and (
                     manifest.file_sha256(directory / receipt.shard.name) == receipt.shard.sha256):
-                return result
+                return receipt.shard, receipt.counts, receipt.notes
     # The shard before its receipt, so that a receipt never names an unfinished shard.
     shard, counts, notes = result = build(unit)
-    receipt = _Receipt(key=_receipt_key(unit, identity, result), shard=shard, counts=counts,
-                       notes=notes)
-    atomic_file.write_atomically(path, _json(dataclasses.asdict(receipt)))
+    atomic_file.write_atomically(path, strict_json.dumps(
+        _Receipt(key=key, shard=shard, counts=counts, notes=notes), _Receipt))
     return result
 
 
@@ -208,18 +206,3 @@ def _remove(directory: Path, *patterns: str) -> None:
     for pattern in patterns:
         for path in directory.glob(pattern):
             path.unlink()
-
-
-def _receipt_key(unit: WorkUnit, identity: Identity, result: ShardResult) -> str:
-    # The build, the text of the unit with the ends of documents, and the receipt itself.
-    digest = hashlib.sha256(_json(identity))
-    for part in unit.parts:
-        digest.update(b"%d %d %d\n" % (len(part.content), part.begins, part.ends))
-        digest.update(part.content)
-    for part in result:
-        digest.update(_json(dataclasses.asdict(part)))
-    return digest.hexdigest()
-
-
-def _json(content: Mapping[str, Any]) -> bytes:
-    return (json.dumps(content, indent=1) + "\n").encode()

@@ -69,15 +69,15 @@ class HubFile:
 class HubSource(FileSource):
     """Files of one commit of a data set."""
 
+    def __post_init__(self):
+        super().__post_init__()
+        self.revisions = (f"{self.paths[0].repository}@{self.paths[0].revision}",)
+
     def sha256(self) -> str:
         """Returns a digest of the commit and the files' names, which needs no download."""
         return hashlib.sha256("\n".join([
-            self.name, *self.revisions(), *(file.name for file in self.paths)]).encode()
+            self.name, *self.revisions, *(file.name for file in self.paths)]).encode()
             ).hexdigest()
-
-    def revisions(self) -> tuple[str, ...]:
-        """Returns the data set with its commit."""
-        return (f"{self.paths[0].repository}@{self.paths[0].revision}",)
 
 
 def hub_data_set(name: str, column: str) -> HubSource:

@@ -35,6 +35,7 @@ class Source(abc.ABC):
 
     size: int  # Total bytes to read.
     note: str = ""  # A line for the user after reading `documents`.
+    revisions: tuple[str, ...] = ()  # "owner/name@commit" of each data set of the Hub.
     parse: Parser | SkippingParser  # The parser of the documents.
 
     @abc.abstractmethod
@@ -48,10 +49,6 @@ class Source(abc.ABC):
     @abc.abstractmethod
     def sha256(self) -> str:
         """Returns a digest of the documents, and of the options that determine their text."""
-
-    def revisions(self) -> tuple[str, ...]:
-        """Returns "owner/name@commit" of each data set of the Hugging Face Hub that is read."""
-        return ()
 
     def parts(self) -> "tuple[Source, ...]":
         """Returns sources of about `CORPUS_PART_BYTES` that together have these documents.
@@ -85,6 +82,8 @@ class ConcatenatedSource(Source):
 
     def __post_init__(self):
         self.size = sum(member.source.size for member in self.members)
+        self.revisions = tuple(
+            revision for member in self.members for revision in member.source.revisions)
 
     def documents(self) -> Iterator[DocumentPart]:
         """Yields the documents of all members."""
@@ -99,10 +98,6 @@ class ConcatenatedSource(Source):
         """Returns a digest of the members' shares and digests."""
         lines = [f"{member.share} {member.source.sha256()}\n" for member in self.members]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-    def revisions(self) -> tuple[str, ...]:
-        """Returns the revisions of all members."""
-        return tuple(revision for member in self.members for revision in member.source.revisions())
 
     def parts(self) -> tuple[Source, ...]:
         """Returns the parts of all members; each keeps its member's number."""
