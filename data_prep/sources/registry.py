@@ -13,7 +13,7 @@ import collections
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from data_prep.documents import SkippingParser, parse_by_source, parse_plain_text
 from data_prep.sources import data_sets, fields, plain_text
@@ -81,9 +81,14 @@ def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source: 
         members = tuple(Member(source=SOURCES[entry.source](entry, options), name=entry.text,
                                number=number, share=entry.share / total if total else 0.0)
                         for number, entry in enumerate(entries))
-        _require_distinct([(member.source.name, path.resolve()) for member in members
-                           if isinstance(member.source, FileSource)
-                           for path in member.source.paths])
+        # The same file in another format, or by another field, is another text.
+        texts = collections.Counter(text for member in members for text in (
+            [(member.source.name, str(path.resolve())) for path in member.source.paths]
+            if isinstance(member.source, FileSource) else [("", member.name)]))
+        (_, name), count = texts.most_common(1)[0]
+        if count > 1:
+            raise UserError(f"--input names {shown(name)} twice, and its documents would be read "
+                            "twice; name it once.")
         parsers = tuple(member.source.parse for member in members)
         combined = Mixture if total else ConcatenatedSource
         source = combined(members, functools.partial(parse_by_source, parsers))
@@ -98,7 +103,7 @@ def entries_of(text: str) -> tuple[InputEntry, ...]:
     if not entries:
         raise UserError("--input is empty; give file patterns separated by commas, or "
                         "embedded:python for Python's own documentation.")
-    # All entries have a share or none has; all have a name or none has; none is repeated.
+    # All entries have a share or none has; all have a name or none has.
     without = [entry for entry in entries if not entry.share]
     if 0 < len(without) < len(entries):
         raise UserError(f"--input: {shown(without[0].text)} has no share and others have; give "
@@ -108,17 +113,7 @@ def entries_of(text: str) -> tuple[InputEntry, ...]:
         raise UserError(
             f"--input: {shown(bare[0].text)} has no source name and others have, so its source is "
             f"ambiguous; write text:{bare[0].text} or another source's name.")
-    if not bare:
-        _require_distinct([("", entry.text) for entry in entries])
     return entries
-
-
-def _require_distinct(sources: Sequence[tuple[str, object]]) -> None:
-    """Raises `UserError` if one of (format, name) occurs twice."""
-    (_, name), count = collections.Counter(sources).most_common(1)[0] if sources else (("", ""), 0)
-    if count > 1:
-        raise UserError(f"--input names {shown(str(name))} twice, and its documents would be read "
-                        "twice; name it once.")
 
 
 def _text_files(*entries: InputEntry) -> FileSource:
