@@ -17,7 +17,7 @@ import time
 from absl import flags
 
 from data_prep import local_runner, record_builder, shared_flags, summary
-from data_prep.settings import SHORT_EXAMPLE_RATES, BuildSettings, CleaningSettings
+from data_prep.settings import REFERENCE_SHORT_RATE, BuildSettings, CleaningSettings
 from electra_tf.core import command_line, errors, signals, storage
 from electra_tf.core.setting_flags import define_flags, from_flags
 from electra_tf.core.settings import settings_of
@@ -42,9 +42,9 @@ def main() -> None:
         start = time.monotonic()
         text = text_settings_from_flags(values)
         output_dir = storage.utf8_path(values.output_dir)
-        packing = values.packing or BuildSettings.packing
-        settings = from_flags(BuildSettings, cleaning=from_flags(CleaningSettings),
-                              short_example_rate=SHORT_EXAMPLE_RATES.get(packing, 0.0))
+        settings = from_flags(
+            BuildSettings, cleaning=from_flags(CleaningSettings),
+            short_example_rate=REFERENCE_SHORT_RATE if values.packing == "reference" else 0.0)
 
         # Records.
         source = shared_flags.source()

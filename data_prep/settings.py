@@ -11,8 +11,7 @@ from electra_tf.core.settings import Section, require, setting, settings_of
 from electra_tf.data.manifest import MAX_SEQUENCE_LENGTH
 from electra_tf.text.normalization import Normalization
 
-SHORT_EXAMPLE_RATES = {"full": 0.0, "reference": 0.05}
-"""Defaults of --short_example_rate by packing; `full` never makes short examples."""
+REFERENCE_SHORT_RATE = 0.05  # Default of --short_example_rate with --packing=reference.
 Fraction = Annotated[float, Interval(ge=0, le=1)]
 MIN_TEST_WORDS = 8
 """Shorter test texts are ignored because they are ordinary phrases (Brown et al., 2020,

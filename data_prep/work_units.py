@@ -152,14 +152,12 @@ def held_out_keys(parts: Iterable[DocumentPart], fraction: float) -> range:
         if part.damage:
             continue
         if part.begins:
+            documents.append((0, part.key))
+            sides.add(part.key in keys)
             if len(documents) > 0.5 / fraction and len(sides) == 2:
                 return keys
-            documents.append((0, part.key))
         length, key = documents[-1]
         documents[-1] = length + len(part.content), key
-        sides.add(key in keys)
-    if len(documents) > 0.5 / fraction and len(sides) == 2:
-        return keys
     # A small corpus: hold out the document of median length.
     if len({key for _, key in documents}) < 2:
         return range(0)

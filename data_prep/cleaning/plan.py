@@ -139,11 +139,11 @@ def prepare(
         progress.update({"documents surveyed": total})
     # Compare them in the text's order, training documents first.
     names.sort(key=lambda name: (not name.startswith("train"), *map(int, name.split("-")[1:])))
-    surveys = []
+    surveys = {}
     for name in names:
         with opened_arrays(directory / f"{_SURVEY}{name}") as arrays:
-            surveys.append(dict(arrays))
-    save_arrays(path, decide(dict(zip(names, surveys, strict=True)), settings))
+            surveys[name] = dict(arrays)
+    save_arrays(path, decide(surveys, settings))
     for name in names:
         (directory / f"{_SURVEY}{name}").unlink()
     return plan
