@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
-from benchmarks.pretraining.cases import CASES, OTHER_CASES, config_of, workload_of
+from benchmarks.pretraining.cases import CASES, OTHER_CASES, config_of, networks_of, workload_of
 from benchmarks.pretraining.matmuls import step_flops
 from benchmarks.pretraining.system import Workload
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import command_line, machine
 from electra_tf.core.errors import UserError
-from electra_tf.modeling import flops, parameter_shapes, specs
+from electra_tf.modeling.flops import matmul_flops_per_token
 
 ROOT = pathlib.Path(__file__).parents[2]
 OURS, BASELINE, LIMIT = "ours", "hugging_face", "matmuls"
@@ -124,10 +124,9 @@ def run_round(system: System, work: Workload, cache: str) -> Mapping[str, Any]:
 
 def flops_per_token(config: PretrainingConfig) -> float:
     """Returns the training FLOPs per token of all matmuls."""
-    model, length = config.model, config.data.max_seq_length
-    both = specs.discriminator(model.discriminator), specs.language_model(
-        "generator", model.generator, parameter_shapes.full_encoder(model.generator, "generator"))
-    return flops.matmul_flops_per_token(both, length, config.masking.max_predictions(length))
+    length = config.data.max_seq_length
+    return matmul_flops_per_token(
+        networks_of(config), length, config.masking.max_predictions(length))
 
 
 def section(case: str, lines: Mapping[str, Lines]) -> list[str]:

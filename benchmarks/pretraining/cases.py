@@ -1,5 +1,6 @@
 """Defines the cases by name, from the program's own settings."""
 
+import collections
 import re
 
 from benchmarks.pretraining.system import LEARNING_RATE, Workload
@@ -7,6 +8,7 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES, PretrainingConfig, pretraining_config
 from electra_tf.core.errors import UserError
 from electra_tf.core.machine import usable_cores
+from electra_tf.modeling import specs
 
 CASES = {"small-128": "small-32x128", "small-512": "small-8x512", "base-128": "base-8x128"}
 """The default cases."""
@@ -33,11 +35,27 @@ def config_of(name: str, precision: str = "float32", compiler: str = "off") -> P
         "optimizer.learning_rate": LEARNING_RATE, "optimizer.warmup_steps": 0})
 
 
+def networks_of(config: PretrainingConfig) -> tuple[specs.NetworkSpec, specs.NetworkSpec]:
+    """Returns the discriminator and the generator of a run."""
+    return specs.discriminator(config.model.discriminator), specs.generator(config.model)
+
+
 def workload_of(name: str) -> Workload:
     """Returns the numbers of a case, on all cores."""
     config = config_of(name)
-    length = config.data.max_seq_length
+    batch, length = config.training.train_batch_size, config.data.max_seq_length
+    predictions = config.masking.max_predictions(length)
+    # Kernels run at all positions; the generator's head and the word table at masked ones.
+    matmuls: collections.Counter[tuple[int, ...]] = collections.Counter()
+    for network in networks_of(config):
+        (head,) = network.heads
+        rows = batch * (predictions if head.scores_vocabulary else length)
+        for count, weights in ((batch * length, network.body), (rows, head.weights)):
+            matmuls.update((count, *shape) for path, shape in weights.items()
+                           if path.endswith("/kernel"))
+        if head.scores_vocabulary:
+            matmuls[rows, network.encoder.embedding_size, network.encoder.vocab_size] += 1
     return Workload(
-        case=name, batch=config.training.train_batch_size, length=length, threads=usable_cores(),
-        predictions=config.masking.max_predictions(length),
-        discriminator=config.model.discriminator, generator=config.model.generator)
+        case=name, batch=batch, length=length, threads=usable_cores(), predictions=predictions,
+        discriminator=config.model.discriminator, generator=config.model.generator,
+        matmuls=[(*shape, count) for shape, count in matmuls.items()])

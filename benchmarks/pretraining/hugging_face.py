@@ -11,15 +11,6 @@ from typing import Any
 import torch
 import transformers
 from torch.nn import functional
-from transformers import (
-    ElectraConfig,
-    ElectraForMaskedLM,
-    ElectraForPreTraining,
-    ModernBertConfig,
-    ModernBertForMaskedLM,
-    ModernBertModel,
-    PreTrainedConfig,
-)
 
 from benchmarks.pretraining import system
 from benchmarks.pretraining.system import Workload
@@ -31,10 +22,10 @@ class JointModel(torch.nn.Module):
     def __init__(self, work: Workload):
         super().__init__()
         if work.discriminator.architecture == "modernbert":
-            self.generator = ModernBertForMaskedLM(_modern_config(work.generator))
+            self.generator = transformers.ModernBertForMaskedLM(_config(work.generator))
             self.generator_encoder = self.generator.model
             self.predict = torch.nn.Sequential(self.generator.head, self.generator.decoder)
-            self.encoder = ModernBertModel(_modern_config(work.discriminator))
+            self.encoder = transformers.ModernBertModel(_config(work.discriminator))
             # The class has no head that detects replaced tokens.
             size = work.discriminator.hidden_size
             self.detect = torch.nn.Sequential(
@@ -43,11 +34,11 @@ class JointModel(torch.nn.Module):
             self.generator_encoder.embeddings = shared
             self.generator.decoder.weight = shared.tok_embeddings.weight
         else:
-            self.generator = ElectraForMaskedLM(_config(work.generator))
+            self.generator = transformers.ElectraForMaskedLM(_config(work.generator))
             self.generator_encoder = self.generator.electra
             self.predict = torch.nn.Sequential(
                 self.generator.generator_predictions, self.generator.generator_lm_head)
-            discriminator = ElectraForPreTraining(_config(work.discriminator))
+            discriminator = transformers.ElectraForPreTraining(_config(work.discriminator))
             self.encoder, self.detect = (
                 discriminator.electra, discriminator.discriminator_predictions)
             # Word, position and segment tables and their layer norm, as the paper ties them.
@@ -122,29 +113,23 @@ def prepare(work: Workload, precision: str, compiled: bool) -> system.Step:
     return step
 
 
-def _config(encoder: types.SimpleNamespace) -> ElectraConfig:
+def _config(encoder: types.SimpleNamespace) -> transformers.PreTrainedConfig:
     """Returns the architecture of one of a workload's two encoders."""
-    return ElectraConfig(
-        vocab_size=encoder.vocab_size, embedding_size=encoder.embedding_size,
-        hidden_size=encoder.hidden_size, num_hidden_layers=encoder.num_layers,
-        num_attention_heads=encoder.num_heads, intermediate_size=encoder.intermediate_size,
-        max_position_embeddings=encoder.max_position_embeddings,
-        type_vocab_size=encoder.type_vocab_size, hidden_act="gelu",
-        hidden_dropout_prob=encoder.hidden_dropout, attn_implementation="sdpa",
+    shared = {
+        "vocab_size": encoder.vocab_size, "hidden_size": encoder.hidden_size,
+        "num_hidden_layers": encoder.num_layers, "num_attention_heads": encoder.num_heads,
+        "intermediate_size": encoder.intermediate_size, "attn_implementation": "sdpa",
+        "max_position_embeddings": encoder.max_position_embeddings}
+    if encoder.architecture == "modernbert":
+        return transformers.ModernBertConfig(
+            **shared, local_attention=encoder.attention_window, pad_token_id=system.PAD_ID,
+            mlp_dropout=encoder.hidden_dropout, attention_dropout=encoder.attention_dropout,
+            layer_types=["sliding_attention" if index % encoder.global_every else "full_attention"
+                         for index in range(encoder.num_layers)])
+    return transformers.ElectraConfig(
+        **shared, embedding_size=encoder.embedding_size, type_vocab_size=encoder.type_vocab_size,
+        hidden_act="gelu", hidden_dropout_prob=encoder.hidden_dropout,
         attention_probs_dropout_prob=encoder.attention_dropout)
-
-
-def _modern_config(encoder: types.SimpleNamespace) -> PreTrainedConfig:
-    types_of_layers = ["sliding_attention" if index % encoder.global_every else "full_attention"
-                       for index in range(encoder.num_layers)]
-    return ModernBertConfig(
-        vocab_size=encoder.vocab_size, hidden_size=encoder.hidden_size,
-        num_hidden_layers=encoder.num_layers, num_attention_heads=encoder.num_heads,
-        intermediate_size=encoder.intermediate_size, layer_types=types_of_layers,
-        max_position_embeddings=encoder.max_position_embeddings,
-        local_attention=encoder.attention_window, attn_implementation="sdpa",
-        mlp_dropout=encoder.hidden_dropout, attention_dropout=encoder.attention_dropout,
-        pad_token_id=system.PAD_ID)
 
 
 if __name__ == "__main__":

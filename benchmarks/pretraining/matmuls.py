@@ -4,8 +4,8 @@ Attention's two batched multiplications per head are left out: they run slower t
 the throughput measured without them is a higher limit. Runs in the environment of `make peers`.
 """
 
+import itertools
 import math
-import types
 from typing import Any, NamedTuple
 
 from benchmarks.pretraining import system
@@ -26,28 +26,9 @@ class Matmul(NamedTuple):
         return max(n for n in range(1, 5) if self.count % n == 0)
 
 
-def step_matmuls(work: Workload) -> list[Matmul]:
-    """Returns the matrix multiplications of both encoders and both heads."""
-    tokens, hidden = work.batch * work.length, work.discriminator.hidden_size
-    masked, generator = work.batch * work.predictions, work.generator
-    embedding = generator.embedding_size
-    return [*_of_encoder(work.discriminator, tokens),
-            Matmul(tokens, hidden, hidden), Matmul(tokens, hidden, 1),
-            *_of_encoder(generator, tokens), Matmul(masked, generator.hidden_size, embedding),
-            Matmul(masked, embedding, work.discriminator.vocab_size)]
-
-
-def _of_encoder(encoder: types.SimpleNamespace, rows: int) -> list[Matmul]:
-    hidden, inner, layers = encoder.hidden_size, encoder.intermediate_size, encoder.num_layers
-    projection = [Matmul(rows, encoder.embedding_size, hidden)]
-    return [Matmul(rows, hidden, hidden, 4 * layers),  # Query, key, value, attention output.
-            Matmul(rows, hidden, inner, layers), Matmul(rows, inner, hidden, layers),
-            *projection * (encoder.embedding_size != hidden)]
-
-
 def step_flops(work: Workload) -> int:
     """Returns the FLOPs of one step: x W forward, dy W^T and x^T dy backward, each 2 m k n."""
-    return sum(3 * 2 * math.prod(matmul) for matmul in step_matmuls(work))
+    return sum(3 * 2 * math.prod(matmul) for matmul in work.matmuls)
 
 
 def prepare(work: Workload, precision: str) -> system.Step:
@@ -60,7 +41,7 @@ def prepare(work: Workload, precision: str) -> system.Step:
         return torch.randn(*shape, dtype=getattr(torch, precision))
 
     calls = []
-    for matmul in step_matmuls(work):
+    for matmul in itertools.starmap(Matmul, work.matmuls):
         rows, inputs, outputs, count = matmul
         operands = [(draw(rows, inputs), draw(inputs, outputs), draw(rows, outputs))
                     for _ in range(matmul.copies)]

@@ -18,14 +18,13 @@ from electra_tf.core.machine import peak_memory_bytes
 
 Workload = types.SimpleNamespace
 """A case: `batch` B, `length` L without padding, `predictions` N masked positions per example,
-`threads` CPU cores, and the fields of an EncoderConfig for `discriminator` and `generator`."""
+`threads` CPU cores, the fields of an EncoderConfig for `discriminator` and `generator`, and the
+`matmuls` of a step, without those of attention: rows, inputs, outputs and count of each."""
 
 PAD_ID, CLS_ID, SEP_ID, MASK_ID = SPECIAL_IDS = 0, 101, 102, 103
 """Special entries of BERT's vocabulary, which are never masked and never replaced."""
-FIRST_WORD_ID = 104
-"""First id of synthetic text; the last one is V - 1."""
-BATCHES = 16
-"""Number of distinct synthetic batches, which steps use cyclically."""
+FIRST_WORD_ID = 104  # First id of synthetic text; the last one is V - 1.
+BATCHES = 16  # Number of distinct synthetic batches, which steps use cyclically.
 MASK_TOKEN_FRACTION = 0.85
 """Fraction of the masked positions that read [MASK] (ELECTRA, section 3.1)."""
 GENERATOR_WEIGHT, DISCRIMINATOR_WEIGHT = 1.0, 50.0

@@ -8,36 +8,30 @@ import pytest
 
 from benchmarks.pretraining import __main__ as pretraining
 from benchmarks.pretraining.cases import CASES, config_of, workload_of
-from benchmarks.pretraining.matmuls import Matmul, step_flops, step_matmuls
+from benchmarks.pretraining.matmuls import Matmul, step_flops
 from tests.support import python_process, sources
 
 ROOT = sources.ROOT
-BY_HAND = types.SimpleNamespace(
-    batch=2, length=8, predictions=3,
-    discriminator=types.SimpleNamespace(embedding_size=4, hidden_size=6, num_layers=2,
-                                        intermediate_size=10, vocab_size=50),
-    generator=types.SimpleNamespace(embedding_size=4, hidden_size=4, num_layers=1,
-                                    intermediate_size=7))
 
 
 def test_matmuls_of_a_toy_are_those_counted_by_hand():
-    # 2 x 8 tokens, 2 x 3 masked positions.
-    assert sorted(step_matmuls(BY_HAND)) == sorted([
-        (16, 6, 6, 8),  # Discriminator: query, key, value, output in 2 layers,
-        (16, 6, 10, 2),  # feed-forward in
-        (16, 10, 6, 2),  # and out,
-        (16, 4, 6, 1),  # embeddings to hidden size,
-        (16, 6, 6, 1),  # its head,
-        (16, 6, 1, 1),
-        (16, 4, 4, 4),  # Generator: one layer, no projection of the embeddings.
-        (16, 4, 7, 1),
-        (16, 7, 4, 1),
-        (6, 4, 4, 1),  # Its head on the masked positions,
-        (6, 4, 50, 1),  # and the vocabulary.
+    work = workload_of("toy")
+    # 2 x 16 tokens, 2 x 2 masked positions; both networks have two layers.
+    assert sorted(work.matmuls) == sorted([
+        (32, 32, 32, 9),  # Discriminator: query, key, value, output; its head,
+        (32, 32, 64, 2),  # feed-forward in
+        (32, 64, 32, 2),  # and out,
+        (32, 16, 32, 1),  # embeddings to hidden size,
+        (32, 32, 1, 1),  # its logit.
+        (32, 16, 16, 8),  # Generator: no projection of the embeddings.
+        (32, 16, 64, 2),
+        (32, 64, 16, 2),
+        (4, 16, 16, 1),  # Its head on the masked positions,
+        (4, 16, 1000, 1),  # and the vocabulary.
     ])
-    # Multiplications per token: 8*36 + 2*2*60 + 24 + 36 + 6 = 594 and 4*16 + 2*28 = 120;
-    # per masked position 16 + 200 = 216. Two FLOPs each, in three forms.
-    assert step_flops(BY_HAND) == 3 * 2 * (16 * (594 + 120) + 6 * 216)
+    # Multiplications per token: 9*1024 + 4*2048 + 512 + 32 = 17952 and 8*256 + 4*1024 = 6144;
+    # per masked position 256 + 16000 = 16256. Two FLOPs each, in three forms.
+    assert step_flops(work) == 3 * 2 * (32 * (17952 + 6144) + 4 * 16256)
     assert [Matmul(1, 1, 1, count).copies for count in (1, 2, 3, 4, 12, 49)] == [1, 2, 3, 4, 4, 1]
 
 
