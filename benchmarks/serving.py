@@ -15,8 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 
-Answer = Callable[[list[str]], list[list[float]]]
-"""Maps texts to the probabilities of all classes."""
+Answer = Callable[[list[str]], list[list[float]]]  # Maps texts to the probabilities of all classes.
 BATCH, MAX_LENGTH = 32, 128
 """Texts of a batch, and the tokens that Hugging Face's tokenizer keeps, as an export does."""
 

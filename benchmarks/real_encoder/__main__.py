@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 from absl import flags
-from scipy import stats
-from sklearn import metrics
 
 from electra_tf.core import atomic_file, command_line
 from electra_tf.core.errors import UserError
@@ -32,20 +30,16 @@ class Comparison:
     """One task, as both programs train it."""
 
     name: str
-    folder: str
-    """Folder of its files below --data_dir."""
+    folder: str  # Of its files, below --data_dir.
     train: str = "train.tsv"
     dev: str = "dev.tsv"
     metric: str
     epochs: int
     learning_rate: float = 1e-4
     max_seq_length: int = 128
-    train_examples: int | None = None
-    """Size of the drawn subset; None takes all examples."""
-    dev_examples: int | None = None
-    """The first examples that are scored; None takes all."""
-    settings: tuple[str, ...] = ()
-    """Further flags of `run_finetuning.py`."""
+    train_examples: int | None = None  # Size of the drawn subset; None takes all examples.
+    dev_examples: int | None = None  # The first examples that are scored; None takes all.
+    settings: tuple[str, ...] = ()  # Further flags of `run_finetuning.py`.
 
 
 TASKS = {task.name: task for task in (
@@ -196,15 +190,18 @@ def score(task: Comparison, gold: Any, predictions: Any) -> float:
     """
     # Imported here, as TensorFlow takes seconds, which --help does not need.
     from electra_tf.tasks.kinds.answers import answer_scores
+    from electra_tf.tasks.kinds.classification import label_scores
     from electra_tf.tasks.kinds.tagging import tag_scores
 
-    return 100.0 * float({
-        "squad": lambda: answer_scores(gold, predictions)["f1"],
-        "chunk": lambda: tag_scores(["f1"], gold, predictions)["f1"],
-        "stsb": lambda: stats.spearmanr(list(map(float, gold)), predictions).statistic,
-        "cola": lambda: metrics.matthews_corrcoef(gold, predictions),
-        "mrpc": lambda: metrics.f1_score(gold, predictions, pos_label="1")}.get(
-            task.name, lambda: metrics.accuracy_score(gold, predictions))())
+    if task.name == "squad":
+        scores = answer_scores(gold, predictions)
+    elif task.name == "chunk":
+        scores = tag_scores([task.metric], gold, predictions)
+    else:  # Only RTE's labels are no numbers.
+        scores = label_scores([task.metric], *(
+            np.array(values, str if task.name == "rte" else float)
+            for values in (gold, predictions)))
+    return 100.0 * scores[task.metric]
 
 
 def table(runs: Sequence[Run]) -> list[str]:

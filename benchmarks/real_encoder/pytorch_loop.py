@@ -27,10 +27,8 @@ COLUMNS = {"mrpc": ("Quality", "#1 String", "#2 String"),
 """Task -> columns of its label and its texts; CoLA's file has no header."""
 BATCH, POOL_BATCHES = 32, 50
 """Rows of a batch, and batches whose rows are sorted by length together."""
-STRIDE = 128
-"""Pieces between the starts of windows over a context."""
-MAX_ANSWER, BEAM = 30, 20
-"""Pieces of an answer; starts and ends that are considered."""
+STRIDE = 128  # Pieces between the starts of windows over a context.
+MAX_ANSWER, BEAM = 30, 20  # Pieces of an answer; starts and ends that are considered.
 
 
 def read(task: str, path: pathlib.Path, tokenizer: Any, max_length: int) -> Iterable[Row]:
