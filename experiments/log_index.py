@@ -11,7 +11,7 @@ from electra_tf.core.errors import UserError
 
 LOG = pathlib.Path(__file__).with_name("log")
 CURRENT, OBSOLETE, SUPERSEDED = "current", "obsolete", "superseded by "
-_TABLE = "| date | question and answer | status |\n"
+_TABLE = "| date | question and answer | status |\n|---|---|---|\n"
 
 
 class LogEntry(NamedTuple):
@@ -28,27 +28,25 @@ class LogEntry(NamedTuple):
 def entries() -> list[LogEntry]:
     """Returns all entries, newest first; `UserError` for an incomplete front matter."""
     log = []
-    for path in LOG.glob("2*.md"):
+    for path in sorted(LOG.glob("2*.md"), reverse=True):  # Their names begin with the date.
         # The front matter: lines "name: value" between two lines of dashes.
         head = path.read_text(encoding="utf-8").split("---\n")[1]
         values = dict(line.split(": ", 1) for line in head.splitlines()) | {"name": path.stem}
         if tuple(values) != LogEntry._fields:
-            names = ", ".join(LogEntry._fields[:-1])
-            raise UserError(f"{path}: the front matter must have {names}.")
+            raise UserError(
+                f"{path}: the front matter must have {', '.join(LogEntry._fields[:-1])}.")
         log.append(LogEntry(**values))
-    return sorted(log, key=lambda entry: (entry.date, entry.name), reverse=True)
+    return log
 
 
 def index() -> str:
     """Returns the page: the text that it has, and a new table."""
-    lines = [(LOG / "README.md").read_text(encoding="utf-8").split(_TABLE)[0] + _TABLE.rstrip(),
-             "|---|---|---|"]
+    page = (LOG / "README.md").read_text(encoding="utf-8").partition(_TABLE)[0] + _TABLE
     for entry in entries():
         newer = entry.status.removeprefix(SUPERSEDED)
         status = entry.status if newer == entry.status else f"superseded by [{newer}]({newer}.md)"
-        lines.append(f"| {entry.date} | [{entry.question}]({entry.name}.md) {entry.answer} "
-                     f"| {status} |")
-    return "\n".join(lines) + "\n"
+        page += f"| {entry.date} | [{entry.question}]({entry.name}.md) {entry.answer} | {status} |\n"
+    return page
 
 
 if __name__ == "__main__":

@@ -19,8 +19,7 @@ from electra_tf.core.errors import UserError
 from experiments.sweep import BUDGETS, Budget, Sweep, load
 
 RECORDED = Path(__file__).parent / "recorded.jsonl"
-PRETRAINING = "pretraining"
-"""The task of rows with measures of held-out text."""
+PRETRAINING = "pretraining"  # The task of rows with measures of held-out text.
 _NAMES = {"chunk": "chunking", "ner": "named entities", "stsb": "STS-B", "cola": "CoLA",
           "sst2": "SST-2", "mrpc": "MRPC", "blimp": "BLiMP", "squad": "SQuAD 1.1",
           "squad2": "SQuAD 2.0", "f1": "F1", "mcc": "Matthews correlation",
@@ -36,17 +35,12 @@ class ScoreRow(strict_json.Object):
     variant: str
     seed: int
     task: str
-    main: str
-    """The metric that compares runs."""
-    scores: dict[str, float | None]
-    """Metric -> score; None if it is not a number."""
-    steps: int
-    """Pre-training steps."""
+    main: str  # The metric that compares runs.
+    scores: dict[str, float | None]  # Metric -> score; None if it is not a number.
+    steps: int  # Pre-training steps.
     tokens: int
-    flops: float
-    """FLOPs of the whole pre-training, in matrix multiplications."""
-    settings: dict[str, Any]
-    """Non-default settings of the run, and the records' fingerprint."""
+    flops: float  # FLOPs of the whole pre-training, in matrix multiplications.
+    settings: dict[str, Any]  # Non-default ones of the run, and the records' fingerprint.
     task_settings: dict[str, str] | None
     """The sweep's fine-tuning settings besides the task's own; None for PRETRAINING."""
     cpu_seconds: float | None = None
@@ -81,22 +75,24 @@ def spread(scores: Sequence[float]) -> str:
 
 def section(comparison: Sweep, budget: Budget, rows: Sequence[ScoreRow]) -> list[str]:
     """Returns a comparison as Markdown with a row for each variant."""
-    # Columns: the tasks that were scored, in the sweep's order, and their mean.
+    # Columns: CPU time if it was measured, the scored tasks in the sweep's order, and their mean.
+    costs = [row for row in rows if row.task == PRETRAINING and row.cpu_seconds]
     main = {row.task: row.main for row in rows if row.task in comparison.tasks}
     tasks = [task for task in comparison.tasks if task in main]
-    heads = [f"{_NAMES.get(task, task)} {_NAMES.get(main[task], main[task])}" for task in tasks]
-    heads += ["mean of tasks"] * (len(tasks) > 1)
+    heads = ["steps", "tokens, M", *["CPU minutes"] * bool(costs), *(
+        f"{_NAMES.get(task, task)} {_NAMES.get(main[task], main[task])}" for task in tasks),
+        *["mean of tasks"] * (len(tasks) > 1), "seeds"]
     # Heading, paragraphs and the head of a Markdown table.
     about = (comparison.question, f"Source: {comparison.source}.", comparison.note,
              f"Budget `{budget.name}`: {budget.about}. Means over seeds in per cent, ± one "
              "standard error.")
-    costs = [row for row in rows if row.task == PRETRAINING and row.cpu_seconds]
-    cost_heads = ["CPU minutes"] * bool(costs)
     lines = [f"## {comparison.title}", "", *(line for text in about if text for line in (text, "")),
-             f"| {' | '.join(['', 'steps', 'tokens, M', *cost_heads, *heads, 'seeds'])} |",
-             "|---" * (len(heads) + len(cost_heads) + 4) + "|"]
+             f"|  | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
     for variant in comparison.variants:
         runs = [row for row in rows if row.variant == variant.name]
+        if not runs:
+            lines.append(f"| {variant.name} {'| - ' * len(heads)}|")
+            continue
         # Scores by task and seed; the mean is over seeds with scores of all tasks.
         scores = [{row.seed: math.nan if (score := row.scores[row.main]) is None else score
                    for row in runs if row.task == task} for task in tasks]
@@ -104,11 +100,10 @@ def section(comparison: Sweep, budget: Budget, rows: Sequence[ScoreRow]) -> list
             seeds = set.intersection(*map(set, scores))
             scores.append({seed: statistics.fmean(task[seed] for task in scores) for seed in seeds})
         minutes = [row.cpu_seconds / 60 for row in costs if row.variant == variant.name]
-        cost = [f"{statistics.fmean(minutes):.1f}" if minutes else "-"] * len(cost_heads)
+        cost = [f"{statistics.fmean(minutes):.1f}" if minutes else "-"] * bool(costs)
         cells = [f"{runs[0].steps:,}", f"{runs[0].tokens / 1e6:.1f}", *cost,
                  *(spread(list(task.values())) for task in scores),
-                 str(len({row.seed for row in runs}))] if runs else (
-                     ["-"] * (len(heads) + len(cost_heads) + 3))
+                 str(len({row.seed for row in runs}))]
         lines.append(f"| {variant.name} | {' | '.join(cells)} |")
     return lines
 

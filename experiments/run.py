@@ -52,12 +52,9 @@ class Job:
     comparison: Sweep
     budget: Budget
     variant: Variant
-    config: PretrainingConfig
-    """With the records' vocabulary and length, the number of steps and the seed."""
-    flops: float
-    """FLOPs of all steps, in matrix multiplications."""
-    settings: Mapping[str, Any]
-    """Non-default settings that decide the result, and the records' fingerprint."""
+    config: PretrainingConfig  # With the records' vocabulary and length, the steps and the seed.
+    flops: float  # FLOPs of all steps, in matrix multiplications.
+    settings: Mapping[str, Any]  # Non-default ones that decide the result; records' fingerprint.
     directory: Path
 
     @property

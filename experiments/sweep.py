@@ -34,17 +34,13 @@ class Budget:
     """The compute that every run of a sweep gets, and the network that it is spent on."""
 
     name: str
-    about: str
-    """Hardware and time."""
+    about: str  # Hardware and time.
     model_size: str
     recipe: str = "short"
-    settings: dict[str, str]
-    """Settings of every run, by `section.field`."""
-    reference_steps: int
-    """Training steps of ELECTRA, whose FLOPs are every run's budget."""
+    settings: dict[str, str]  # Settings of every run, by `section.field`.
+    reference_steps: int  # Training steps of ELECTRA, whose FLOPs are every run's budget.
     seeds: int = 3
-    threads: int = 0
-    """Cores of a run; as many runs as fit run at the same time. 0: all cores."""
+    threads: int = 0  # Cores of a run; as many runs as fit run at the same time. 0: all cores.
 
 
 BUDGETS = {budget.name: budget for budget in (
@@ -67,12 +63,9 @@ class Variant:
     """A variant: one row of the results."""
 
     name: str
-    settings: Mapping[str, str]
-    """Settings of run_pretraining.py, by `section.field`."""
-    share: float = 1.0
-    """Fraction of the budget's FLOPs."""
-    recipe: str = ""
-    """Name of the recipe; "" for the budget's."""
+    settings: Mapping[str, str]  # Settings of run_pretraining.py, by `section.field`.
+    share: float = 1.0  # Fraction of the budget's FLOPs.
+    recipe: str = ""  # Name of the recipe; "" for the budget's.
 
     def config(self, budget: Budget) -> PretrainingConfig:
         """Returns the settings of its runs; `UserError` for an invalid one."""
@@ -86,14 +79,12 @@ class Sweep:
 
     name: str
     title: str
-    source: str
-    """Section, table or figure of a paper."""
+    source: str  # Section, table or figure of a paper.
     question: str = ""
     note: str = ""
     tasks: Sequence[str]
     variants: Sequence[Variant]
-    finetuning: Mapping[str, str]
-    """Settings of run_finetuning.py, by `section.field`."""
+    finetuning: Mapping[str, str]  # Settings of run_finetuning.py, by `section.field`.
 
 
 def names() -> list[str]:
