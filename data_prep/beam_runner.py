@@ -139,10 +139,9 @@ def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
         raise UserError(f"--beam_options must be written --name=value. Received: "
                         f"{shown(arguments[0])}")
     # Beam's parser reports wrong values on stderr, and ends the process.
-    messages = io.StringIO()
     options = PipelineOptions([*arguments, f"--runner={name}"])
     try:
-        with _quiet(), contextlib.redirect_stderr(messages):
+        with _quiet() as messages:
             known = options.get_all_options()
             unknown = options.get_all_options(retain_unknown_options=True).keys() - known.keys()
     except SystemExit:
@@ -172,13 +171,13 @@ def _require_job_server(options: PipelineOptions) -> None:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Hides Beam's output on stderr; the exception that ends a job states the cause."""
+def _quiet() -> Iterator[io.StringIO]:
+    """Yields Beam's output instead of printing it; a job's exception states the cause."""
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:
-        with contextlib.redirect_stderr(io.StringIO()):
-            yield
+        with contextlib.redirect_stderr(io.StringIO()) as output:
+            yield output
     finally:
         logging.disable(before)
 

@@ -22,8 +22,7 @@ class TokenizedLines(typing.NamedTuple):
 
     ids: np.ndarray  # `Layout.dtype` [T], one line after another.
     ends: np.ndarray  # int [N], ascending: one past each line's last token.
-    ends_document: np.ndarray
-    """bool [N], True for an entry that is a document's end instead of a line."""
+    ends_document: np.ndarray  # bool [N], True for an entry that is a document's end, not a line.
 
 
 class Example(typing.NamedTuple):
@@ -89,7 +88,7 @@ def pack_full(text: TokenizedLines, layout: Layout, generator: random.Random) ->
                    (~layout.continues[stream] & within_document).tobytes())
     tokens, start = memoryview(stream), 0
     while start < len(tokens):
-        start += marks.separators[start]  # A [SEP] at the beginning of an example separates nothing.
+        start += marks.separators[start]  # A [SEP] that begins an example separates nothing.
         first, second = _segments(start, marks, layout, generator)
         yield layout.example(tokens[first], tokens[second])
         start = second.stop

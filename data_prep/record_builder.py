@@ -14,7 +14,6 @@ from data_prep.settings import BuildSettings
 from data_prep.sources.source import ConcatenatedSource, Source
 from data_prep.work_units import CorpusPart, Progress, Runner, WorkUnit
 from electra_tf.core import atomic_file, errors, storage, strict_json
-from electra_tf.core.atomic_file import remove_unfinished
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import MIB, Path
 from electra_tf.data import manifest
@@ -53,7 +52,7 @@ def build_records(
         # Identify the build by its settings and by digests of its inputs.
         parts = work_units.split_corpus(source)
         digests = [digest for _, digest in sorted(runner.run(
-            parts, CorpusPart.itself, CorpusPart.digest, tuple[int, str]))]
+            parts, lambda part: [part], CorpusPart.digest, tuple[int, str]))]
         identity = settings.identity(text.normalization) | (texts.to_dict() if texts else {}) | {
             "vocabulary_sha256": text.vocabulary.sha256,
             "corpus_sha256": digests[0] if len(digests) == 1 else
@@ -79,7 +78,7 @@ def build_records(
                 progress.update({"bytes": total.text_bytes, "tokens": total.content_tokens,
                                  "examples": total.examples})
         finally:
-            remove_unfinished(output_dir)
+            atomic_file.remove_unfinished(output_dir)
         if not total.content_tokens:
             raise UserError(
                 f"--input holds no text: {total.skipped_documents} documents are damaged "
@@ -123,7 +122,7 @@ def _manifest(text: TextSettings, settings: BuildSettings, identity: Identity,
 class _Receipt(strict_json.Object):
     """The content of a finished shard's receipt."""
 
-    key: str  # A digest of the build's identity, which includes that of the text.
+    key: str  # A digest of the other fields and of the build's identity with that of its text.
     shard: manifest.Shard
     counts: manifest.Counts
     notes: ReadingNotes
@@ -153,7 +152,7 @@ def open_directory(directory: Path, identity: Identity, overwrite: bool) -> bool
     else:
         _remove(directory, plan.FILES)  # They belong to an unknown build.
     atomic_file.write_json(directory / _STATE_NAME, identity)
-    remove_unfinished(directory)
+    atomic_file.remove_unfinished(directory)
     return False
 
 
@@ -167,21 +166,26 @@ def build_or_reuse(directory: Path, unit: WorkUnit, build: Callable[[WorkUnit], 
     if _unfinished_identity(directory) != identity:
         raise UserError(f"{directory} was taken over by another build, or finished by another "
                         "process.")
-    # A receipt counts if it is of this build, and its shard has the checksum.
+    # A receipt counts if it is whole and of this build, and its shard has the checksum.
     path = directory / f".finished-{unit.name}.json"
-    key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
     if path.exists():
         receipt = strict_json.read(path, _Receipt, max_bytes=_MAX_BYTES,
                                    fix="remove it, and its shard is built again.")
+        result = receipt.shard, receipt.counts, receipt.notes
         with contextlib.suppress(FileNotFoundError):
-            if receipt.key == key and (
+            if receipt.key == _receipt_key(identity, result) and (
                     manifest.file_sha256(directory / receipt.shard.name) == receipt.shard.sha256):
-                return receipt.shard, receipt.counts, receipt.notes
+                return result
     # The shard before its receipt, so that a receipt never names an unfinished shard.
     shard, counts, notes = result = build(unit)
-    atomic_file.write_atomically(path, strict_json.dumps(
-        _Receipt(key=key, shard=shard, counts=counts, notes=notes), _Receipt))
+    receipt = _Receipt(key=_receipt_key(identity, result), shard=shard, counts=counts, notes=notes)
+    atomic_file.write_atomically(path, strict_json.dumps(receipt, _Receipt))
     return result
+
+
+def _receipt_key(identity: Identity, result: ShardResult) -> str:
+    content = json.dumps(identity).encode() + strict_json.dumps(result, ShardResult)
+    return hashlib.sha256(content).hexdigest()
 
 
 def _unfinished_identity(directory: Path) -> Identity | None:

@@ -18,12 +18,7 @@ from data_prep.work_units import CorpusPart, Progress, Runner, WordCounts, WorkU
 from electra_tf.core.errors import UserError
 from electra_tf.text import coverage
 from electra_tf.text.normalization import NFC, Normalization
-from electra_tf.text.vocabulary import (
-    CONTINUATION,
-    MAX_WORD_CHARACTERS,
-    SPECIAL_TOKENS,
-    Vocabulary,
-)
+from electra_tf.text.vocabulary import CONTINUATION, MAX_WORD_CHARACTERS, SPECIAL_TOKENS, Vocabulary
 
 MAX_WORDS = 4_000_000  # Different words kept at a time, about 500 MB.
 UNKNOWN_COST = 50

@@ -25,17 +25,10 @@ class WorkUnit:
     """Documents of one split, which become one shard."""
 
     split: str  # "train" or "eval".
-    corpus_part: int | None = None  # Number of its part of the corpus; None if there is one part.
-    index: int  # Number within split and part of the corpus.
+    name: str  # Unique: "train-00000", or "train-00003-00000" in the fourth part of the corpus.
     parts: tuple[DocumentPart, ...]
     """Raw, in order; the first and the last document may extend over other units."""
     parse: Parser | SkippingParser
-
-    @property
-    def name(self) -> str:
-        """Returns a unique name: "train-00000", or "train-00003-00000" in the fourth part."""
-        part = "" if self.corpus_part is None else f"-{self.corpus_part:05d}"
-        return f"{self.split}{part}-{self.index:05d}"
 
     @property
     def documents(self) -> int:
@@ -54,10 +47,6 @@ class CorpusPart:
         """Returns the part's number and the digest of its text."""
         return self.number or 0, self.source.sha256()
 
-    def itself(self) -> "tuple[CorpusPart, ...]":
-        """Returns the part as its only item."""
-        return (self,)
-
     def units(self, unit_bytes: int, held_out: range = range(0)) -> Iterator[WorkUnit]:
         """Yields the documents in units of at most `unit_bytes`; a longer part is one unit.
 
@@ -66,9 +55,10 @@ class CorpusPart:
         gathered: dict[str, list[DocumentPart]] = {"train": [], "eval": []}
         sizes: collections.Counter[str] = collections.Counter()
         units: collections.Counter[str] = collections.Counter()
+        part_of_corpus = "" if self.number is None else f"-{self.number:05d}"
 
         def finish_unit(split: str) -> WorkUnit:
-            unit = WorkUnit(split=split, corpus_part=self.number, index=units[split],
+            unit = WorkUnit(split=split, name=f"{split}{part_of_corpus}-{units[split]:05d}",
                             parse=self.source.parse, parts=tuple(gathered[split]))
             units[split] += 1
             gathered[split], sizes[split] = [], 0

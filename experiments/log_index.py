@@ -45,7 +45,8 @@ def index() -> str:
     for entry in entries():
         newer = entry.status.removeprefix(SUPERSEDED)
         status = entry.status if newer == entry.status else f"superseded by [{newer}]({newer}.md)"
-        page += f"| {entry.date} | [{entry.question}]({entry.name}.md) {entry.answer} | {status} |\n"
+        question = f"[{entry.question}]({entry.name}.md)"
+        page += f"| {entry.date} | {question} {entry.answer} | {status} |\n"
     return page
 
 

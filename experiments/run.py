@@ -14,6 +14,7 @@ bfloat16 the budget "tiny" takes a quarter of an hour for each variant with its 
 
 import concurrent.futures
 import dataclasses
+import itertools
 import os
 import re
 import subprocess
@@ -133,8 +134,7 @@ def plan(comparison: Sweep, budget: Budget, records: manifest.Manifest, home: Pa
     reference = override(Variant(name="", settings={}).config(budget), record_settings)
     total_flops = step_flops(reference) * budget.reference_steps
     jobs = []
-    for seed, variant in ((seed, variant) for seed in range(1, budget.seeds + 1)
-                          for variant in comparison.variants):
+    for seed, variant in itertools.product(range(1, budget.seeds + 1), comparison.variants):
         # An objective that costs more per token trains fewer steps.
         config = override(variant.config(budget), record_settings)
         flops = step_flops(config)

@@ -22,13 +22,11 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
-from benchmarks.pretraining.cases import CASES, OTHER_CASES, config_of, networks_of, workload_of
+from benchmarks.pretraining.cases import CASES, OTHER_CASES, workload_of
 from benchmarks.pretraining.matmuls import step_flops
 from benchmarks.pretraining.system import Workload
-from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import command_line, machine
 from electra_tf.core.errors import UserError
-from electra_tf.modeling.flops import matmul_flops_per_token
 
 ROOT = pathlib.Path(__file__).parents[2]
 OURS, BASELINE, LIMIT = "ours", "hugging_face", "matmuls"
@@ -122,16 +120,9 @@ def run_round(system: System, work: Workload, cache: str) -> Mapping[str, Any]:
     return json.loads(line) if math.isfinite(loss) else {"failure": f"the loss is {loss}"}
 
 
-def flops_per_token(config: PretrainingConfig) -> float:
-    """Returns the training FLOPs per token of all matmuls."""
-    length = config.data.max_seq_length
-    return matmul_flops_per_token(
-        networks_of(config), length, config.masking.max_predictions(length))
-
-
 def section(case: str, lines: Mapping[str, Lines]) -> list[str]:
     """Returns the lines of one case as Markdown: what was run, the limit, the table, failures."""
-    work, token_flops = workload_of(case), flops_per_token(config_of(case))
+    work = workload_of(case)
     failures = {name: rounds[-1]["failure"] for name, rounds in lines.items()
                 if "failure" in rounds[-1]}
 
@@ -153,15 +144,15 @@ def section(case: str, lines: Mapping[str, Lines]) -> list[str]:
         rounds, speed = speeds[name], medians[name]
         table.append("| " + " | ".join([
             lines[name][0]["label"], f"{speed:,.0f} ({min(rounds):,.0f} to {max(rounds):,.0f})",
-            f"{speed / best:.2f}" if best else "-", f"{speed * token_flops / 1e9:,.0f}",
-            f"{speed * token_flops / max(limits.values()):.1%}" if limits else "-",
+            f"{speed / best:.2f}" if best else "-", f"{speed * work.token_flops / 1e9:,.0f}",
+            f"{speed * work.token_flops / max(limits.values()):.1%}" if limits else "-",
             f"{median(name, 'start_seconds'):.0f}", f"{median(name, 'peak_gb'):.1f}",
             f"{median(name, 'loss'):.1f}"]) + " |")
     return [
         f"## {case}", "",
         f"- {work.batch} x {work.length} tokens, {work.predictions} of each {work.length} masked, "
         f"{work.threads} cores",
-        f"- MFLOPs of matmuls per token: {token_flops / 1e6:,.1f}",
+        f"- MFLOPs of matmuls per token: {work.token_flops / 1e6:,.1f}",
         "- GFLOP/s of the dense matmuls alone, the highest being the machine's limit: "
         + (", ".join(f"{name} {speed / 1e9:,.0f}" for name, speed in limits.items())
            or "not measured"), "", *table, "",

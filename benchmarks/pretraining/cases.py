@@ -9,6 +9,7 @@ from electra_tf.config.pretraining import SIZES, PretrainingConfig, pretraining_
 from electra_tf.core.errors import UserError
 from electra_tf.core.machine import usable_cores
 from electra_tf.modeling import specs
+from electra_tf.modeling.flops import matmul_flops_per_token
 
 CASES = {"small-128": "small-32x128", "small-512": "small-8x512", "base-128": "base-8x128"}
 """The default cases."""
@@ -35,19 +36,15 @@ def config_of(name: str, precision: str = "float32", compiler: str = "off") -> P
         "optimizer.learning_rate": LEARNING_RATE, "optimizer.warmup_steps": 0})
 
 
-def networks_of(config: PretrainingConfig) -> tuple[specs.NetworkSpec, specs.NetworkSpec]:
-    """Returns the discriminator and the generator of a run."""
-    return specs.discriminator(config.model.discriminator), specs.generator(config.model)
-
-
 def workload_of(name: str) -> Workload:
     """Returns the numbers of a case, on all cores."""
     config = config_of(name)
     batch, length = config.training.train_batch_size, config.data.max_seq_length
     predictions = config.masking.max_predictions(length)
+    networks = specs.discriminator(config.model.discriminator), specs.generator(config.model)
     # Kernels run at all positions; the generator's head and the word table at masked ones.
     matmuls: collections.Counter[tuple[int, ...]] = collections.Counter()
-    for network in networks_of(config):
+    for network in networks:
         (head,) = network.heads
         rows = batch * (predictions if head.scores_vocabulary else length)
         for count, weights in ((batch * length, network.body), (rows, head.weights)):
@@ -58,4 +55,5 @@ def workload_of(name: str) -> Workload:
     return Workload(
         case=name, batch=batch, length=length, threads=usable_cores(), predictions=predictions,
         discriminator=config.model.discriminator, generator=config.model.generator,
+        token_flops=matmul_flops_per_token(networks, length, predictions),
         matmuls=[(*shape, count) for shape, count in matmuls.items()])

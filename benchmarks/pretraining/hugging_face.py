@@ -23,28 +23,26 @@ class JointModel(torch.nn.Module):
         super().__init__()
         if work.discriminator.architecture == "modernbert":
             self.generator = transformers.ModernBertForMaskedLM(_config(work.generator))
-            self.generator_encoder = self.generator.model
-            self.predict = torch.nn.Sequential(self.generator.head, self.generator.decoder)
+            self.generator_encoder, head, decoder = (
+                self.generator.model, self.generator.head, self.generator.decoder)
             self.encoder = transformers.ModernBertModel(_config(work.discriminator))
             # The class has no head that detects replaced tokens.
             size = work.discriminator.hidden_size
             self.detect = torch.nn.Sequential(
                 torch.nn.Linear(size, size), torch.nn.GELU(), torch.nn.Linear(size, 1))
-            shared = self.encoder.embeddings
-            self.generator_encoder.embeddings = shared
-            self.generator.decoder.weight = shared.tok_embeddings.weight
+            decoder.weight = self.encoder.embeddings.tok_embeddings.weight
         else:
             self.generator = transformers.ElectraForMaskedLM(_config(work.generator))
-            self.generator_encoder = self.generator.electra
-            self.predict = torch.nn.Sequential(
-                self.generator.generator_predictions, self.generator.generator_lm_head)
+            self.generator_encoder, head, decoder = (
+                self.generator.electra, self.generator.generator_predictions,
+                self.generator.generator_lm_head)
             discriminator = transformers.ElectraForPreTraining(_config(work.discriminator))
             self.encoder, self.detect = (
                 discriminator.electra, discriminator.discriminator_predictions)
-            # Word, position and segment tables and their layer norm, as the paper ties them.
-            shared = self.encoder.embeddings
-            self.generator_encoder.embeddings = shared
-            self.generator.generator_lm_head.weight = shared.word_embeddings.weight
+            decoder.weight = self.encoder.embeddings.word_embeddings.weight
+        # All tables of embeddings and their layer norm are shared, as the paper ties them.
+        self.generator_encoder.embeddings = self.encoder.embeddings
+        self.predict = torch.nn.Sequential(head, decoder)
         self.predictions = work.predictions
         self.register_buffer("special_ids", torch.tensor(system.SPECIAL_IDS))
 

@@ -4,26 +4,11 @@ Attention's two batched multiplications per head are left out: they run slower t
 the throughput measured without them is a higher limit. Runs in the environment of `make peers`.
 """
 
-import itertools
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from benchmarks.pretraining import system
 from benchmarks.pretraining.system import Workload
-
-
-class Matmul(NamedTuple):
-    """[rows, inputs] x [inputs, outputs], `count` times in a step, in all three forms."""
-
-    rows: int
-    inputs: int
-    outputs: int
-    count: int = 1
-
-    @property
-    def copies(self) -> int:
-        """Number of copies with operands of their own: a divisor of `count`, at most 4."""
-        return max(n for n in range(1, 5) if self.count % n == 0)
 
 
 def step_flops(work: Workload) -> int:
@@ -41,13 +26,14 @@ def prepare(work: Workload, precision: str) -> system.Step:
         return torch.randn(*shape, dtype=getattr(torch, precision))
 
     calls = []
-    for matmul in itertools.starmap(Matmul, work.matmuls):
-        rows, inputs, outputs, count = matmul
+    for rows, inputs, outputs, count in work.matmuls:
+        # Up to four copies have operands of their own, each for as many of the matmuls.
+        copies = max(n for n in range(1, 5) if count % n == 0)
         operands = [(draw(rows, inputs), draw(inputs, outputs), draw(rows, outputs))
-                    for _ in range(matmul.copies)]
+                    for _ in range(copies)]
         # Results are allocated once, outside the measured calls.
         results = [torch.empty_like(operand) for operand in operands[0]]
-        calls += [(*operands[index % matmul.copies], *results) for index in range(count)]
+        calls += [(*operands[index % copies], *results) for index in range(count)]
 
     def step() -> dict[str, Any]:
         for x, w, dy, to_inputs, to_weights, forward in calls:

@@ -12,28 +12,24 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import parameter_shapes, specs
 from electra_tf.modeling.masking import SpecialTokens
-from electra_tf.objectives.pretraining import (
-    ObjectiveContext,
-    PretrainingObjective,
-    TrainedGenerator,
-)
+from electra_tf.objectives import pretraining
 from electra_tf.pretraining.steps import compile_steps
 from electra_tf.training.devices import build_model, use_xla
 from electra_tf.training.step import TrainState, TrainStep
 from electra_tf.training.strategies import create_strategy, prepare_cpu
 
 
-def build(config: PretrainingConfig,
-          strategy: tf.distribute.Strategy) -> tuple[PretrainingObjective, TrainState]:
+def build(config: PretrainingConfig, strategy: tf.distribute.Strategy
+          ) -> tuple[pretraining.PretrainingObjective, TrainState]:
     """Returns objective and initial state of a run without records and, if frozen, generator."""
     special = SpecialTokens(pad=system.PAD_ID, cls=system.CLS_ID, sep=system.SEP_ID,
                             mask=system.MASK_ID)
     generator = config.model.generator
-    shapes = specs.language_model(
-        "generator", generator, parameter_shapes.full_encoder(generator)).weights
-    objective = objective_class(config.objective.name)(config, ObjectiveContext.placeholder(
-        config.model.vocab_size, special, TrainedGenerator(generator, {
-            path: np.zeros(shape, np.float32) for path, shape in shapes.items()})))
+    weights = {path: np.zeros(shape, np.float32) for path, shape in specs.language_model(
+        "generator", generator, parameter_shapes.full_encoder(generator)).weights.items()}
+    context = pretraining.ObjectiveContext.placeholder(
+        config.model.vocab_size, special, pretraining.TrainedGenerator(generator, weights))
+    objective = objective_class(config.objective.name)(config, context)
     model = build_model(objective, config, strategy, seed=config.training.seed,
                         cls_id=special.cls)
     return objective, TrainState(config, model, strategy)

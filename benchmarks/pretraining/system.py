@@ -18,8 +18,9 @@ from electra_tf.core.machine import peak_memory_bytes
 
 Workload = types.SimpleNamespace
 """A case: `batch` B, `length` L without padding, `predictions` N masked positions per example,
-`threads` CPU cores, the fields of an EncoderConfig for `discriminator` and `generator`, and the
-`matmuls` of a step, without those of attention: rows, inputs, outputs and count of each."""
+`threads` CPU cores, the fields of an EncoderConfig for `discriminator` and `generator`,
+`token_flops`, the FLOPs of all matmuls of training per token, and `matmuls`, without those of
+attention: [rows, inputs] x [inputs, outputs] and how often, in all three forms, in a step."""
 
 PAD_ID, CLS_ID, SEP_ID, MASK_ID = SPECIAL_IDS = 0, 101, 102, 103
 """Special entries of BERT's vocabulary, which are never masked and never replaced."""

@@ -5,6 +5,7 @@ must have Parquet files named `[config/]split-00000-of-00001.parquet`. huggingfa
 file when it is first read, and caches it; HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE and HF_TOKEN
 configure it. Every file is read at the commit that the revision had at the beginning.
 """
+# ruff: noqa: D102 - `Source` describes the methods of all sources, and pathlib those of files.
 
 import dataclasses
 import functools
@@ -45,11 +46,9 @@ class HubFile:
     suffix = ".parquet"
 
     def stat(self) -> types.SimpleNamespace:
-        """Returns the size as `st_size`."""
         return types.SimpleNamespace(st_size=self.size)
 
     def resolve(self) -> "HubFile":
-        """Returns the file itself, which has one name."""
         return self
 
     def open(self, mode: str) -> typing.BinaryIO:
@@ -74,7 +73,7 @@ class HubSource(FileSource):
         self.revisions = (f"{self.paths[0].repository}@{self.paths[0].revision}",)
 
     def sha256(self) -> str:
-        """Returns a digest of the commit and the files' names, which needs no download."""
+        # The commit and the names, which need no download.
         return hashlib.sha256("\n".join([
             self.name, *self.revisions, *(file.name for file in self.paths)]).encode()
             ).hexdigest()
@@ -182,7 +181,6 @@ class TfdsSource(Source):
         self.size = sum(path.stat().st_size for path in self._files)
 
     def documents(self) -> Iterator[DocumentPart]:
-        """Yields the rows; damage ends the rows."""
         import tensorflow as tf
         import tensorflow_datasets as tfds
 
@@ -203,11 +201,9 @@ class TfdsSource(Source):
                 f"{self._rows_read} ({one_line(error.message or '', 150)})"))
 
     def position(self) -> int:
-        """Returns the estimated bytes of the rows read so far."""
         return self.size * self._rows_read // max(1, self._rows)
 
     def sha256(self) -> str:
-        """Returns a digest of the data set's files and of the options that select text."""
         digest = hashlib.sha256(f"tfds {self.options.tfds_split}#{self.feature} "
                                 f"headings={self.options.wiki_headings}".encode())
         for path in self._files:

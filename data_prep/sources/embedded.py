@@ -1,4 +1,5 @@
 """Reads English text of installed packages: Python's documentation, and libraries' docstrings."""
+# ruff: noqa: D102 - `Source` describes the methods of all sources.
 
 import ast
 import dataclasses
@@ -67,18 +68,15 @@ class EmbeddedText(Source):
         self._read = 0
 
     def documents(self) -> Iterator[DocumentPart]:
-        """Yields the documents of the text."""
         self._read = 0
         for text in self._texts:
             self._read += len(text)
             yield DocumentPart(content=text, key=key_of(text), path=f"embedded:{self.name}")
 
     def position(self) -> int:
-        """Returns the bytes read so far."""
         return self._read
 
     def sha256(self) -> str:
-        """Returns a digest of the text."""
         return hashlib.sha256(b"\n\n".join(self._texts)).hexdigest()
 
 

@@ -1,4 +1,5 @@
 """Defines the interface of a source of text, sequences and mixtures of sources, and options."""
+# ruff: noqa: D102 - `Source` describes the methods of all sources.
 
 import abc
 import contextlib
@@ -86,21 +87,18 @@ class ConcatenatedSource(Source):
             revision for member in self.members for revision in member.source.revisions)
 
     def documents(self) -> Iterator[DocumentPart]:
-        """Yields the documents of all members."""
         for member in self.members:
             yield from member.documents()
 
     def position(self) -> int:
-        """Returns the sum of the members' positions."""
         return sum(member.source.position() for member in self.members)
 
     def sha256(self) -> str:
-        """Returns a digest of the members' shares and digests."""
         lines = [f"{member.share} {member.source.sha256()}\n" for member in self.members]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def parts(self) -> tuple[Source, ...]:
-        """Returns the parts of all members; each keeps its member's number."""
+        # Each part keeps its member's number.
         return tuple(
             dataclasses.replace(self, members=(dataclasses.replace(member, source=part),))
             for member in self.members for part in member.source.parts())
@@ -148,5 +146,4 @@ class Mixture(ConcatenatedSource):
                      f"sources: {others}.")
 
     def parts(self) -> tuple[Source, ...]:
-        """Returns the mixture."""
         return (self,)

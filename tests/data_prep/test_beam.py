@@ -49,7 +49,7 @@ def test_a_worker_s_error_reaches_the_user_as_its_line(build, tmp_path, capfd):
 
 def test_a_worker_of_another_build_writes_nothing(tmp_path):
     record_builder.open_directory(tmp_path, {"seed": 1}, overwrite=False)
-    unit = WorkUnit(split="train", index=0, parts=(), parse=list)
+    unit = WorkUnit(split="train", name="train-00000", parts=(), parse=list)
     for identity in ({"seed": 2}, {}):
         with pytest.raises(UserError, match="taken over by another build"):
             record_builder.build_or_reuse(tmp_path, unit, pytest.fail, identity)
@@ -58,7 +58,7 @@ def test_a_worker_of_another_build_writes_nothing(tmp_path):
 def test_a_bug_in_a_worker_is_raised(corpus, tmp_path):
     runner = direct(tmp_path)
     with pytest.raises(Exception, match="a bug"):
-        list(runner.run([CorpusPart(open_source(f"{corpus}/*.txt"))], CorpusPart.itself, _broken,
+        list(runner.run([CorpusPart(open_source(f"{corpus}/*.txt"))], lambda part: [part], _broken,
                         int))
     assert not (tmp_path / "scratch").exists()
 
@@ -81,5 +81,5 @@ def test_an_unknown_option_of_beam_is_refused_at_once(
 def test_a_missing_job_server_is_named(tmp_path):
     runner = BeamRunner("PortableRunner", ("--job_endpoint=localhost:1",), tmp_path / "scratch")
     with pytest.raises(UserError, match="no job server answers at localhost:1 "):
-        list(runner.run([], CorpusPart.itself, _broken, int))
+        list(runner.run([], lambda part: [part], _broken, int))
     assert not (tmp_path / "scratch").exists()

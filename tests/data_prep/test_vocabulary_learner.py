@@ -97,7 +97,7 @@ def test_reserved_tokens_follow_the_special_ones(counts):
 
 def test_words_are_counted_as_the_tokenizer_sees_them():
     parts = [DocumentPart(content=text.encode(), key=0) for text in ("Café, CAFÉ!", "x cafe")]
-    unit = WorkUnit(split="train", index=0, parts=tuple(parts), parse=parse_plain_text)
+    unit = WorkUnit(split="train", name="train-00000", parts=tuple(parts), parse=parse_plain_text)
     assert vocabulary_learner.count_words(unit, UNCASED) == {b"cafe": 3, b",": 1, b"!": 1, b"x": 1}
     assert vocabulary_learner.count_words(unit, Normalization.of(False))["Café".encode()] == 1
 

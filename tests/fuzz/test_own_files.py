@@ -84,8 +84,8 @@ def test_a_changed_manifest_is_refused_or_describes_the_same_records(records, da
 
 SETTINGS = tiny_run.config()
 IDENTITY = {"max_seq_length": 32, "packing": "full", "seed": 0, "rate": 0.1, "lower_case": True}
-UNIT = WorkUnit(split="train", index=0, parts=(DocumentPart(content=b"some text", key=0),),
-                parse=parse_plain_text)
+UNIT = WorkUnit(split="train", name="train-00000", parse=parse_plain_text,
+                parts=(DocumentPart(content=b"some text", key=0),))
 
 
 @pytest.fixture(scope="module")
