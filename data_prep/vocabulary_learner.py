@@ -116,8 +116,9 @@ def learn(counts: Mapping[bytes, int], vocab_size: int, reserved_tokens: int = 0
     Characters are at most half of the pieces. Of equal counts, the piece of more frequent
     characters is first, then the first in Unicode order: the order of `counts` has no effect.
     """
-    # The most frequent words as characters, a ##b ##c, with their counts.
+    # The most frequent words as characters, a ##b ##c, and the counts of words and characters.
     words: list[tuple[list[str], int]] = []
+    character_counts: collections.Counter[str] = collections.Counter()
     characters = 0
     for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         text = word.decode()
@@ -125,12 +126,11 @@ def learn(counts: Mapping[bytes, int], vocab_size: int, reserved_tokens: int = 0
         if characters > MAX_CHARACTERS:
             break
         if len(text) <= MAX_WORD_CHARACTERS:
-            words.append(([text[0], *(CONTINUATION + character for character in text[1:])], count))
+            pieces = [text[0], *(CONTINUATION + character for character in text[1:])]
+            words.append((pieces, count))
+            for piece in pieces:
+                character_counts[piece] += count
     # Characters by falling count; all are known to the pairs, but only the first become tokens.
-    character_counts: collections.Counter[str] = collections.Counter()
-    for word, count in words:
-        for character in word:
-            character_counts[character] += count
     ranked = sorted(character_counts.items(), key=lambda item: (-item[1], item[0]))
     tokens = [character for character, _ in ranked]
     pairs = _Pairs(words, tokens)

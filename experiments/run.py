@@ -91,11 +91,6 @@ class Job:
         path = self.directory / f"{task}.cpu_seconds.json"
         return strict_json.read(path, float) if path.exists() else None
 
-    def add_cpu_seconds(self, task: str, seconds: float) -> None:
-        """Adds an attempt's CPU time, user and system."""
-        atomic_file.write_json(self.directory / f"{task}.cpu_seconds.json",
-                               (self.cpu_seconds(task) or 0.0) + seconds)
-
     def row(self, task: str) -> ScoreRow | None:
         """Returns the scores of pre-training or a task; None before it ended."""
         path = self.directory / task / {PRETRAINING: "eval_results.json", "blimp": (
@@ -167,17 +162,6 @@ def step_flops(config: PretrainingConfig) -> float:
         objective.network_specs(), length, config.masking.max_predictions(length))
 
 
-def require_equal_settings(job: Job) -> None:
-    """Raises `UserError` if a job's directory has a run of other settings."""
-    path = job.directory / "job.json"
-    content = [dict(job.settings), dict(job.comparison.finetuning)]
-    if path.exists() and strict_json.read(path, list) != content:
-        raise UserError(f"{job.directory} has a run of other settings or steps: give the variant "
-                        f"{job.variant.name!r} another name, or name another --output_dir.")
-    atomic_file.make_directory(job.directory)
-    atomic_file.write_json(path, content)
-
-
 def run_jobs(jobs: Sequence[Job], data_dir: Path, tasks_dir: Path) -> list[str]:
     """Runs what has no scores yet, side by side; returns a line for every job that failed."""
     # Every thread has its own cores, as have the processes that it starts; macOS binds none.
@@ -202,7 +186,9 @@ def run_jobs(jobs: Sequence[Job], data_dir: Path, tasks_dir: Path) -> list[str]:
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
             running.discard(process)
-            job.add_cpu_seconds(task, usage.ru_utime + usage.ru_stime)
+            atomic_file.write_json(
+                job.directory / f"{task}.cpu_seconds.json",
+                (job.cpu_seconds(task) or 0.0) + usage.ru_utime + usage.ru_stime)
             if status or not (row := job.row(task)):
                 reason = log.read_text(errors="replace").strip().rpartition("\n")[2]
                 return (f"{job.name}: {task} ended with status {process.returncode}: {reason} "
@@ -242,7 +228,13 @@ def main(name: str) -> None:
     home /= f"{comparison.name}-{budget.name}"
     jobs = plan(comparison, budget, manifest.load(data_dir), home)
     for job in jobs:
-        require_equal_settings(job)
+        path, settings = job.directory / "job.json", [job.settings, comparison.finetuning]
+        if path.exists() and strict_json.read(path, list) != settings:
+            raise UserError(f"{job.directory} has a run of other settings or steps: give the "
+                            f"variant {job.variant.name!r} another name, or name another "
+                            "--output_dir.")
+        atomic_file.make_directory(job.directory)
+        atomic_file.write_json(path, settings)
     # The runs that are missing; then the table of all that have scores.
     failures = run_jobs(jobs, data_dir, tasks_dir)
     rows = [row for job in jobs for task in (PRETRAINING, *comparison.tasks)

@@ -18,13 +18,12 @@ from collections.abc import Iterator
 
 from data_prep.documents import DocumentPart, Parser, decoded, parse_plain_text, stripped
 from data_prep.sources.fields import read_rows
-from data_prep.sources.files import FileSource, damaged_stretch
+from data_prep.sources.files import FileSource, damaged_stretch, digest_of
 from data_prep.sources.plain_text import parts_of
 from data_prep.sources.source import Source, SourceOptions
 from electra_tf.core.errors import UserError, one_line, shown
 from electra_tf.core.hub import DATA_SET, one_line_errors, require_hash
 from electra_tf.core.settings import suggestion
-from electra_tf.core.storage import file_sha256
 
 _NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[^:]+))?"
                    r"(:(?P<first>[^:]+))?(:(?P<second>[^:]+))?")
@@ -204,11 +203,8 @@ class TfdsSource(Source):
         return self.size * self._rows_read // max(1, self._rows)
 
     def sha256(self) -> str:
-        digest = hashlib.sha256(f"tfds {self.options.tfds_split}#{self.feature} "
-                                f"headings={self.options.wiki_headings}".encode())
-        for path in self._files:
-            digest.update(bytes.fromhex(file_sha256(path)))
-        return digest.hexdigest()
+        return digest_of(f"tfds {self.options.tfds_split}#{self.feature} "
+                         f"headings={self.options.wiki_headings}", self._files)
 
 
 def parse_wiki40b(headings: bool, part: DocumentPart) -> Iterator[str]:

@@ -15,7 +15,7 @@ import pathlib
 import re
 import typing
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from data_prep.documents import COMPRESSED, NO_KEY, DocumentPart, Parser
 from data_prep.sources.source import CORPUS_PART_BYTES, Source
@@ -92,13 +92,7 @@ class FileSource(Source):
 
     def sha256(self) -> str:
         """Returns a digest of the format and of the files' stored bytes, in order."""
-        digest = hashlib.sha256(self.name.encode())
-        for path in self.paths:
-            try:
-                digest.update(bytes.fromhex(storage.file_sha256(path)))
-            except OSError as error:
-                raise read_error(path, error) from error
-        return digest.hexdigest()
+        return digest_of(self.name, self.paths)
 
     def parts(self) -> tuple["FileSource", ...]:
         """Returns sources of up to `CORPUS_PART_BYTES` each; a larger file is one part."""
@@ -114,6 +108,17 @@ class FileSource(Source):
             groups[-1].append(path)
             remaining -= size
         return tuple(dataclasses.replace(self, paths=tuple(group)) for group in groups)
+
+
+def digest_of(name: str, paths: Sequence[Path]) -> str:
+    """Returns a digest of a name and of files' stored bytes, in order."""
+    digest = hashlib.sha256(name.encode())
+    for path in paths:
+        try:
+            digest.update(bytes.fromhex(storage.file_sha256(path)))
+        except OSError as error:
+            raise read_error(path, error) from error
+    return digest.hexdigest()
 
 
 def damaged_stretch(path: str, problem: str) -> DocumentPart:
