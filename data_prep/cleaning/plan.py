@@ -7,7 +7,6 @@ Lines are compared by 64-bit hashes: two of 10^8 different lines collide with a 
 """
 
 import collections
-import contextlib
 import dataclasses
 import functools
 import io
@@ -74,9 +73,10 @@ class CleaningPlan:
         dropped_documents: set[int] = set()
         dropped_lines: set[int] = set()
         if self.settings.needs_survey:
-            with opened_arrays(self.directory / _DECISIONS) as arrays:
-                dropped_documents.update(arrays[f"{unit.name}/documents"].tolist())
-                dropped_lines.update(arrays[f"{unit.name}/lines"].tolist())
+            decisions = read_arrays(
+                self.directory / _DECISIONS, f"{unit.name}/documents", f"{unit.name}/lines")
+            dropped_documents, dropped_lines = (
+                set(numbers.tolist()) for numbers in decisions.values())
             # A document that began in an earlier unit is counted there.
             continued = not unit.parts[0].begins and 0 in dropped_documents
             tally["near_duplicate_documents"] += len(dropped_documents) - continued
@@ -139,10 +139,7 @@ def prepare(
         progress.update({"documents surveyed": total})
     # Compare them in the text's order, training documents first.
     names.sort(key=lambda name: (not name.startswith("train"), *map(int, name.split("-")[1:])))
-    surveys = {}
-    for name in names:
-        with opened_arrays(directory / f"{_SURVEY}{name}") as arrays:
-            surveys[name] = dict(arrays)
+    surveys = {name: read_arrays(directory / f"{_SURVEY}{name}") for name in names}
     save_arrays(path, decide(surveys, settings))
     for name in names:
         (directory / f"{_SURVEY}{name}").unlink()
@@ -156,12 +153,11 @@ def save_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
     atomic_file.write_atomically(path, content.getvalue())
 
 
-@contextlib.contextmanager
-def opened_arrays(path: Path) -> Iterator[Mapping[str, np.ndarray]]:
-    """Yields the arrays of a file, read on demand; `UserError` if it is damaged or incomplete."""
+def read_arrays(path: Path, *names: str) -> dict[str, np.ndarray]:
+    """Returns some or all arrays of a file by name; `UserError` if it is damaged or incomplete."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            yield arrays
+            return {name: arrays[name] for name in names or arrays}
     except OSError as error:
         raise read_error(path, error) from error
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile,

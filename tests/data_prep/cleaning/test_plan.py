@@ -89,10 +89,8 @@ def test_the_first_of_near_duplicates_is_kept_with_all_its_parts(clean, unit_byt
 def test_damaged_decisions_are_one_line_that_names_the_file(tmp_path, change):
     path = tmp_path / ".cleaning-decisions"
     plan.save_arrays(path, {"train-00000/lines": [1, 70_000]})
-    with plan.opened_arrays(path) as arrays:
-        assert arrays["train-00000/lines"].tolist() == [1, 70_000]
+    assert plan.read_arrays(path)["train-00000/lines"].tolist() == [1, 70_000]
     path.write_bytes(change(path.read_bytes()))
     for name in ("train-00000/lines", "train-00001/lines"):
-        with pytest.raises(UserError, match=r"\.cleaning-decisions is damaged; remove it"), \
-                plan.opened_arrays(path) as arrays:
-            arrays[name]
+        with pytest.raises(UserError, match=r"\.cleaning-decisions is damaged; remove it"):
+            plan.read_arrays(path, name)
