@@ -69,11 +69,9 @@ class BeamRunner:
                 groups[zlib.crc32(word) % RESULT_FILES][word] = number
             return groups.items()
 
-        add_up = beam.CombinePerKey(_sum) | beam.MapTuple(lambda file, counts: (
-            file, [strict_json.dumps({word.decode(): number for word, number in counts.items()},
-                                     dict[str, int])]))
-        for counts in self._run_job(parts, cut, counts_by_file, add_up, dict[str, int]):
-            yield WordCounts({word.encode(): number for word, number in counts.items()})
+        add_up = beam.CombinePerKey(_sum) | beam.MapTuple(
+            lambda file, counts: (file, [strict_json.dumps(counts, WordCounts)]))
+        return self._run_job(parts, cut, counts_by_file, add_up, WordCounts)
 
     def _run_job(self, parts: Iterable[CorpusPart], cut: Callable[[CorpusPart], Iterable[Item]],
                  work: Callable[[Item], Iterable[tuple[int, Any]]], gather: beam.PTransform,

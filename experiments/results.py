@@ -41,10 +41,8 @@ class ScoreRow(strict_json.Object):
     tokens: int
     flops: float  # FLOPs of the whole pre-training, in matrix multiplications.
     settings: dict[str, Any]  # Non-default ones of the run, and the records' fingerprint.
-    task_settings: dict[str, str] | None
-    """The sweep's fine-tuning settings besides the task's own; None for PRETRAINING."""
-    cpu_seconds: float | None = None
-    """CPU time of the process, user and system; rows before November 29, 2026 have none."""
+    task_settings: dict[str, str] | None  # Of `Sweep.finetuning`; None for PRETRAINING.
+    cpu_seconds: float | None = None  # User and system; None in rows before November 29, 2026.
 
 
 def write(path: Path, rows: Sequence[ScoreRow]) -> None:

@@ -32,8 +32,11 @@ MAX_ANSWER, BEAM = 30, 20  # Pieces of an answer; starts and ends that are consi
 
 
 def read(task: str, path: pathlib.Path, tokenizer: Any, max_length: int) -> Iterable[Row]:
-    """Reads a file of GLUE or CoNLL-2000."""
+    """Reads a file of GLUE, CoNLL-2000 or SQuAD."""
     text = path.read_text("utf-8-sig")
+    if task == "squad":
+        yield from _read_questions(json.loads(text), tokenizer, max_length)
+        return
     if task == "chunk":
         for sentence in text.strip().split("\n\n"):
             words, _, tags = zip(*map(str.split, sentence.split("\n")), strict=True)
@@ -51,13 +54,10 @@ def read(task: str, path: pathlib.Path, tokenizer: Any, max_length: int) -> Iter
         yield {"ids": encoded.input_ids, "types": encoded.token_type_ids, "label": label}
 
 
-def read_questions(_: str, path: pathlib.Path, tokenizer: Any,
-                   max_length: int) -> Iterable[Row]:
-    """Reads a file of SQuAD; a question has a row for every window over its context."""
-    questions = [(part["context"], question) for article in json.loads(
-        path.read_text("utf-8-sig"))["data"] for part in article["paragraphs"]
-        for question in part["qas"]]
-    for context, question in questions:
+def _read_questions(content: Any, tokenizer: Any, max_length: int) -> Iterable[Row]:
+    """Yields a row for every window over a question's context."""
+    for context, question in ((part["context"], question) for article in content["data"]
+                              for part in article["paragraphs"] for question in part["qas"]):
         space = max_length - 3 - len(tokenizer.tokenize(question["question"]))
         windows = tokenizer(
             question["question"], context, truncation="only_second", max_length=max_length,
@@ -197,10 +197,8 @@ def main(settings: Mapping[str, Any]) -> None:
     kind = KINDS.get(settings["task"], "labels")
     # Rows of token ids, and the labels.
     tokenizer = AutoTokenizer.from_pretrained(settings["encoder"])
-    rows, dev = (list(reader(settings["task"], pathlib.Path(settings[split]), tokenizer,
-                             settings["max_seq_length"]))
-                 for reader in [read_questions if kind == "questions" else read]
-                 for split in ("train", "dev"))
+    rows, dev = (list(read(settings["task"], pathlib.Path(settings[split]), tokenizer,
+                           settings["max_seq_length"])) for split in ("train", "dev"))
     labels = sorted({label for row in rows for label in (
         row["tags"] if kind == "words" else [row["label"]] if kind == "labels" else [])})
     # The encoder with a dense layer on every piece; `outputs` takes [CLS] or the words' first ones.
