@@ -1,16 +1,24 @@
-"""Compares the outputs of exported files for token ids with those of the trained network."""
+"""Compares the outputs of exported models for some texts with those of the trained network."""
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from electra_tf.core.errors import UserError
-from electra_tf.export.saved_model import probes
-from electra_tf.export.servable import TOKEN_INPUTS, Servable
+from electra_tf.export.servable import TOKEN_INPUTS, Outputs, Servable
 
-Answers = Mapping[str, np.ndarray]
+PROBES = (
+    ("The committee approved the new budget on Tuesday.",
+     "In May the harbour of Oslo freezes rarely, the pilots said."),
+    ("Good.", "It rained."),
+    ("Café Müller's 3rd opening -- what a dreadful, wonderful evening it was!",
+     "Pina Bausch first showed Café Müller in Wuppertal in May 1978; six people danced in it. "
+     "The chairs, of which there were many, were hers."),
+    ("", "Nothing stands in the other column."),
+)
+"""Pairs of texts of different lengths. Tasks with one text take the first of each pair."""
 
 
 class Quantization(enum.StrEnum):
@@ -21,57 +29,57 @@ class Quantization(enum.StrEnum):
     DYNAMIC_INT8 = "dynamic_int8"
 
 
+def probes(columns: Sequence[str]) -> dict[str, list[str]]:
+    """Returns the texts of `PROBES` by column."""
+    return {name: [pair[index] for pair in PROBES] for index, name in enumerate(columns)}
+
+
 def probe_tokens(model: Servable) -> list[np.ndarray]:
     """Returns ids, segment ids and mask, int32 [B, L], of the probes' texts."""
-    all_texts, _ = probes(model.columns)
-    rows = model.row_encoder.encode(*map(tf.constant, all_texts.values()))
+    rows = model.row_encoder.encode(*map(tf.constant, probes(model.columns).values()))
     return [tf.cast(part, tf.int32).numpy() for part in rows]
 
 
-def network_function(model: Servable) -> Callable[[Sequence[np.ndarray]], Answers]:
-    """Returns the trained network as a function of ids, segment ids and mask, int32 [B, L]."""
-    score = model.for_token_ids([None, None])
-
-    def run_network(inputs: Sequence[np.ndarray]) -> Answers:
-        named = zip(TOKEN_INPUTS, map(tf.constant, inputs), strict=True)
-        return {name: value.numpy() for name, value in score(**dict(named)).items()}
-
-    return run_network
+def network_outputs(model: Servable, tokens: Sequence[np.ndarray]) -> Outputs:
+    """Returns the trained network's outputs for ids, segment ids and mask, int32 [B, L]."""
+    return model.for_token_ids([None, None])(**dict(
+        zip(TOKEN_INPUTS, map(tf.constant, tokens), strict=True)))
 
 
-def compare(file_answers: Answers, run_network: Callable[[Sequence[np.ndarray]], Answers],
-            tokens: Sequence[np.ndarray], tolerance: float) -> float:
-    """Compares a file's answers to padded rows with a network's to each row alone.
+def compare(outputs: Outputs, expected: Outputs, tolerance: float, *,
+            only_numbers: bool = False) -> float:
+    """Compares a file's outputs with a network's; texts must be equal, unless `only_numbers`.
 
-    `run_network` maps ids, segment ids and mask, int32 [B, L] each as `tokens`, to outputs. Returns
-    the largest difference, relative for numbers above 1; raises `UserError` above the tolerance.
+    Returns the largest difference, relative for numbers above 1; raises `UserError` above the
+    tolerance.
     """
+    outputs, expected = ({name: np.asarray(values) for name, values in part.items()}
+                         for part in (outputs, expected))
+    if "start_index" in outputs:
+        length = 1 + max(beams[name].max() for beams in (outputs, expected)
+                         for name in ("start_index", "end_index"))
+        outputs, expected = (_span_probabilities(beams, length) for beams in (outputs, expected))
     max_difference = 0.0
-    # Each row alone, without padding, [1, size], beside the same row of the padded batch.
-    for row, size in enumerate(tokens[2].sum(axis=1)):
-        answers = run_network([part[row:row + 1, :size] for part in tokens])
-        padded = _comparable({name: file_answers[name][row:row + 1] for name in answers},
-                             tokens[0].shape[1])
-        for name, expected in _comparable(answers, size).items():
-            # max |a - e| / max(1, |e|) over the positions that both have.
-            actual = padded[name][tuple(slice(end) for end in expected.shape)]
-            scale = np.maximum(1.0, np.abs(expected))
-            difference = float(np.max(np.abs(actual - expected) / scale))
-            if not difference <= tolerance:
-                raise UserError(f"{name} is {difference:.1e} away from the trained network, more "
-                                f"than {tolerance:g}; nothing was exported.")
-            max_difference = max(max_difference, difference)
+    for name, values in outputs.items():
+        # max |a - e| / max(1, |e|).
+        difference, trained = np.inf, expected[name]
+        if values.shape == trained.shape and np.issubdtype(values.dtype, np.floating):
+            difference = float(np.max(
+                np.abs(values - trained) / np.maximum(1.0, np.abs(trained)), initial=0.0))
+        elif values.shape == trained.shape and (only_numbers or np.array_equal(values, trained)):
+            difference = 0.0
+        if not difference <= tolerance:
+            raise UserError(f"the exported model's {name} is {difference:.1e} away from the trained "
+                            f"network, more than {tolerance:g}; nothing was exported.")
+        max_difference = max(max_difference, difference)
     return max_difference
 
 
-def _comparable(answers: Answers, length: int) -> Answers:
+def _span_probabilities(beams: Outputs, length: int) -> Outputs:
     """Replaces beams, which can change places if equally likely, by probabilities of spans."""
-    if "start_index" not in answers:
-        return answers
     # p(start, end) = exp(ln p(start) + ln p(end | start)), [B, L, L], zero beyond the beams.
-    rows = np.arange(len(answers["start_index"]))[:, np.newaxis, np.newaxis]
+    rows = np.arange(len(beams["start_index"]))[:, np.newaxis, np.newaxis]
     spans = np.zeros([len(rows), length, length])
-    spans[rows, answers["start_index"][:, :, np.newaxis], answers["end_index"]] = np.exp(
-        answers["start_log_probs"][:, :, np.newaxis] + answers["end_log_probs"])
-    impossible = {key: value for key, value in answers.items() if key == "impossible"}
-    return {"spans": spans} | impossible
+    spans[rows, beams["start_index"][:, :, np.newaxis], beams["end_index"]] = np.exp(
+        beams["start_log_probs"][:, :, np.newaxis] + beams["end_log_probs"])
+    return {"spans": spans} | {name: beams[name] for name in beams if name == "impossible"}

@@ -15,14 +15,8 @@ from electra_tf.core import machine
 from electra_tf.core.atomic_file import replacing
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
-from electra_tf.export.comparison import (
-    Answers,
-    Quantization,
-    compare,
-    network_function,
-    probe_tokens,
-)
-from electra_tf.export.servable import TOKEN_IDS, TOKEN_INPUTS, Servable
+from electra_tf.export.comparison import Quantization, compare, network_outputs, probe_tokens
+from electra_tf.export.servable import TOKEN_IDS, TOKEN_INPUTS, Outputs, Servable
 
 _TOLERANCE = {Quantization.NONE: 1e-4, Quantization.FLOAT16: 1e-2, Quantization.DYNAMIC_INT8: 0.5}
 """Largest accepted difference, relative for numbers above 1. For int8 it only detects broken files:
@@ -53,25 +47,25 @@ def export(model: Servable, path: Path, quantization: Quantization, length: int 
             converter.target_spec.supported_types = [tf.float16]
         with machine.stderr_closed():  # It lists the options that it ignores.
             unfinished.write_bytes(converter.convert())
-        # The file's answers to the probes, compared with those of the network.
-        tokens = [part[:, :length] for part in probe_tokens(model)]
-        difference = compare(_run_file(unfinished, tokens, length), network_function(model),
-                             tokens, _TOLERANCE[quantization])
+        # The file's outputs for the probes, compared with those of the network.
+        tokens = probe_tokens(model)
+        if length is not None:
+            tokens = [np.pad(part[:, :length], [(0, 0), (0, max(0, length - part.shape[1]))])
+                      for part in tokens]
+        outputs = _run_file(unfinished, tokens, 1 if length else len(tokens[0]))
+        difference = compare(outputs, network_outputs(model, tokens), _TOLERANCE[quantization])
     takes = "rows of any length" if length is None else f"one row of {length} tokens"
     print(f"exported {path}: quantization {quantization}, {path.stat().st_size / 1e6:,.1f} MB, "
           f"takes {takes}\ncompared with the trained network: within {difference:.1e}", flush=True)
 
 
-def _run_file(path: Path, tokens: Sequence[np.ndarray], length: int | None) -> Answers:
-    """Returns a file's outputs for rows [B, L], which run one by one if `length` is fixed."""
+def _run_file(path: Path, tokens: Sequence[np.ndarray], batch: int) -> Outputs:
+    """Returns a file's outputs for rows [B, L], of which `batch` run together."""
     with machine.stderr_closed():  # It reports its delegate.
         interpreter = Interpreter(str(path))
         interpreter.allocate_tensors()
     run = interpreter.get_signature_runner(TOKEN_IDS)
-    if length is None:
-        return run(**dict(zip(TOKEN_INPUTS, tokens, strict=True)))
-    # Rows [B, L] padded to the fixed length, which run as [1, length].
-    padded = [np.pad(array, [(0, 0), (0, length - array.shape[1])]) for array in tokens]
-    rows = [run(**dict(zip(TOKEN_INPUTS, row, strict=True)))
-            for row in zip(*(np.split(array, len(array)) for array in padded), strict=True)]
-    return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
+    results = [run(**{name: part[row:row + batch]
+                      for name, part in zip(TOKEN_INPUTS, tokens, strict=True)})
+               for row in range(0, len(tokens[0]), batch)]
+    return {name: np.concatenate([result[name] for result in results]) for name in results[0]}
