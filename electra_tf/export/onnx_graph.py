@@ -67,7 +67,7 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
         network, form = model.network, model.network.config.long_texts
         config |= head_entries(network.spec) | {"keeps_tail": form is LongTexts.HEAD_TAIL}
         if network.spec.kind is Kind.MULTILABEL:
-            config["label_threshold"] = decision_threshold(network.config, network.threshold)
+            config["label_threshold"] = decision_threshold(network.config)
     if form is LongTexts.WINDOWS:
         raise UserError("the model reads long texts in windows (task.long_texts=windows), but an "
                         f"ONNX file reads one row; {_ELSE}")

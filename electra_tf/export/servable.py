@@ -187,10 +187,9 @@ class ServedTask(Servable):
         return dataclasses.replace(self.network, encoder=self.encoder)
 
 
-def build(checkpoint: Checkpoint, threshold: float | None = None) -> Servable:
+def build(checkpoint: Checkpoint) -> Servable:
     """Returns a fine-tuned model, a pre-trained discriminator or an encoder, in float32.
 
-    `threshold` is the one that was found in training; without it, that of the settings counts.
     Raises `UserError` for a discriminator of energies.
     """
     # A fine-tuned model, with its task's head.
@@ -202,8 +201,8 @@ def build(checkpoint: Checkpoint, threshold: float | None = None) -> Servable:
         assign_weights(model.variables, checkpoint.weights, checkpoint.source)
         return ServedTask(ServedNetwork(
             encoder=model.encoder, head=model.head, spec=spec, config=task_config,
-            threshold=threshold, row_encoder=RowEncoder(
-                checkpoint.text, task_config.max_seq_length, checkpoint.config.type_vocab_size)))
+            row_encoder=RowEncoder(checkpoint.text, task_config.max_seq_length,
+                                   checkpoint.config.type_vocab_size)))
 
     # A discriminator with its head, or an encoder alone.
     if has_energies(checkpoint):

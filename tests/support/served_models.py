@@ -1,5 +1,6 @@
 """Tiny networks with random weights, to serve, and what training's own code computes of them."""
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -29,6 +30,8 @@ SPECS = {
                    "label_column": "tags"},
     Kind.QUESTION_ANSWERING: {"metrics": ("f1",)},
     Kind.SENTENCE_EMBEDDINGS: {"metrics": ("spearman",)}}
+THRESHOLDS = {Kind.MULTILABEL: "label_threshold", Kind.QUESTION_ANSWERING: "no_answer_threshold"}
+"""Setting of the threshold with which a kind predicts."""
 
 
 class Example:
@@ -58,7 +61,8 @@ class Example:
     def _task(self, encoder, threshold):
         return ServedTask(ServedNetwork(
             encoder=encoder, head=self.model.head, row_encoder=self.row_encoder, spec=self.spec,
-            config=self.config.task, threshold=threshold))
+            config=self.config.task if threshold is None else dataclasses.replace(
+                self.config.task, **{THRESHOLDS[self.spec.kind]: threshold})))
 
     @functools.cached_property
     def signatures(self):

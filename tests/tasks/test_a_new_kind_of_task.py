@@ -60,7 +60,7 @@ def test_a_new_kind_is_read_trained_scored_and_served(tmp_path, monkeypatch):
     (scores,), model = loop.train(run, task, None).best.scores.values(), run.trained_model()
     served = kind.served_answer(base.ServedNetwork(
         encoder=model.encoder, head=model.head, row_encoder=RowEncoder(run.text, 32),
-        spec=run.spec, config=run.config.task, threshold=None), tf.constant(texts))["count"]
+        spec=run.spec, config=run.config.task), tf.constant(texts))["count"]
     error = np.abs(served - truth).mean()  # A constant has at least 8.1.
     np.testing.assert_allclose(scores["mean_absolute_error"], error, rtol=1e-4)
     assert error < 3

@@ -19,7 +19,6 @@ def main() -> None:
     values = flags.FLAGS
     # TensorFlow takes seconds to import.
     from electra_tf.export import card, saved_model, servable
-    from electra_tf.finetuning.results import threshold_of
     from electra_tf.formats import pretrained
 
     # The version must be new; the exported signatures are compared with the network read here.
@@ -27,7 +26,7 @@ def main() -> None:
     target = saved_model.new_version(export_dir, values.export_version)
     checkpoint = pretrained.read(source)
     saved_model.export(
-        servable.build(checkpoint, threshold_of(source)), target, values.serving_precision,
+        servable.build(checkpoint), target, values.serving_precision,
         lambda directory: card.write(
             directory, checkpoint, source, title=str(target), saved_model=True))
 

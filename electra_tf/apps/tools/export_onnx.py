@@ -26,14 +26,13 @@ def main() -> None:
     import tensorflow as tf  # TensorFlow takes seconds to import.
 
     from electra_tf.export import card, comparison, onnx_graph, servable
-    from electra_tf.finetuning.results import threshold_of
     from electra_tf.formats import pretrained
 
     tf.config.set_visible_devices([], "GPU")  # ONNX Runtime computes on the CPU.
     source = storage.path(values.model_dir)
     checkpoint = pretrained.read(source)
     onnx_graph.export(
-        servable.build(checkpoint, threshold_of(source)), checkpoint.text, directory,
+        servable.build(checkpoint), checkpoint.text, directory,
         comparison.Quantization(values.quantization), lambda unfinished: card.write(
             unfinished, checkpoint, source, title=directory.name, onnx=values.quantization))
 

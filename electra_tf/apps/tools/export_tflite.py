@@ -28,12 +28,10 @@ def main() -> None:
     import tensorflow as tf  # TensorFlow takes seconds to import.
 
     from electra_tf.export import comparison, servable, tflite
-    from electra_tf.finetuning.results import threshold_of
     from electra_tf.formats import pretrained
 
     tf.config.set_visible_devices([], "GPU")  # TensorFlow Lite computes on the CPU.
-    source = storage.path(values.model_dir)
-    model = servable.build(pretrained.read(source), threshold_of(source))
+    model = servable.build(pretrained.read(storage.path(values.model_dir)))
     make_directory(path.parent)
     tflite.export(model, path, comparison.Quantization(values.quantization), values.sequence_length)
 

@@ -98,8 +98,6 @@ class ServedNetwork:
     row_encoder: RowEncoder
     spec: TaskSpec
     config: TaskConfig
-    threshold: float | None
-    """Logit of "no answer" above which no answer is given; None gives every answer."""
 
     def hidden(self, tokens: Tokens) -> tf.Tensor:
         """Returns the last hidden vectors, float32 [B, L, H]."""

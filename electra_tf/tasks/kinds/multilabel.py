@@ -114,13 +114,12 @@ class MultiLabel(classification.Classification):
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers the predicted labels, padded with "", and all `labels`, `probabilities`."""
         answer = super().served_answer(network, *columns)
-        is_predicted = answer["probabilities"] >= decision_threshold(
-            network.config, network.threshold)
+        is_predicted = answer["probabilities"] >= decision_threshold(network.config)
         return {"prediction": tf.ragged.boolean_mask(answer["labels"], is_predicted).to_tensor(""),
                 "labels": answer["labels"], "probabilities": answer["probabilities"]}
 
 
-def decision_threshold(config: TaskConfig, searched: float | None) -> float:
+def decision_threshold(config: TaskConfig, searched: float | None = None) -> float:
     """Returns the searched threshold, or that of the settings; `UserError` if both lack it."""
     if not (threshold := searched or config.label_threshold):
         raise UserError("the threshold that --label_threshold=0 searched is missing: restore the "

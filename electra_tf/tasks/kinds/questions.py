@@ -146,10 +146,9 @@ class QuestionAnswering(base.TaskKind):
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers questions about contexts, [B] each.
 
-        `answer` is "" if the logit of "no answer" is above the threshold found in training, or that
-        of the settings. `start` and `end`, int32, are characters of the context. `score`, float32,
-        is the probability of the span in its window. A network with a head for it adds
-        `no_answer_probability`, float32.
+        `answer` is "" if the logit of "no answer" is above the threshold of the settings. `start`
+        and `end`, int32, are characters of the context. `score`, float32, is the probability of the
+        span in its window. A network with a head for it adds `no_answer_probability`, float32.
         """
         config = network.config
         questions, contexts = columns
@@ -164,8 +163,7 @@ class QuestionAnswering(base.TaskKind):
         outputs = {"answer": best.text, "start": best.start, "end": best.end, "score": best.score}
         if network.head.impossible is None:
             return outputs
-        is_answered = best.impossible <= (
-            config.no_answer_threshold if network.threshold is None else network.threshold)
+        is_answered = best.impossible <= config.no_answer_threshold
         outputs["answer"] = tf.where(is_answered, best.text, "")
         outputs |= {name: tf.where(is_answered, outputs[name], 0) for name in ("start", "end")}
         return outputs | {"no_answer_probability": tf.sigmoid(best.impossible)}
