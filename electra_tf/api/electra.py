@@ -12,13 +12,13 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.api import saving
 from electra_tf.api.encoder import ElectraEncoder
 from electra_tf.api.tokenizer import ElectraTokenizer
 from electra_tf.config.finetuning import POOLING_MODES
 from electra_tf.core import storage
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.settings import require
+from electra_tf.export.atomic_directory import atomic_directory
 from electra_tf.formats import hugging_face, pretrained
 from electra_tf.formats.parts import build_networks, has_energies
 from electra_tf.formats.pretrained import Checkpoint, Format
@@ -176,7 +176,8 @@ class Electra:
         `electra_tf.load`, converters and `run_finetuning.py --init_checkpoint` read it. It has no
         head of a task, and no pooling of sentence-transformers, which a warning says.
         """
-        saving.write(self._current(keeps_pooling=False), directory, Format.RUN)
+        with atomic_directory(storage.path(directory)) as unfinished:
+            pretrained.write(self._current(keeps_pooling=False), unfinished, Format.RUN)
 
     def save_pretrained(self, directory: str | os.PathLike[str]) -> None:
         """Writes a new directory in Hugging Face's format; see `save`.
@@ -186,9 +187,9 @@ class Electra:
         """
         is_encoder = not (self._checkpoint.has_discriminator or self._checkpoint.has_generator)
         checkpoint = self._current(keeps_pooling=is_encoder and self._pooling.normalize)
-        with saving.new_directory(directory) as unfinished:
-            (hugging_face.write_encoder if is_encoder else hugging_face.write)(checkpoint,
-                                                                               unfinished)
+        write = hugging_face.write_encoder if is_encoder else hugging_face.write
+        with atomic_directory(storage.path(directory)) as unfinished:
+            write(checkpoint, unfinished)
 
     def _current(self, *, keeps_pooling: bool) -> Checkpoint:
         """Returns the networks with their present weights; warns if they lose their pooling."""
@@ -196,7 +197,8 @@ class Electra:
             warnings.warn(f"the saved networks do not include the pooling of {self.source}: their "
                           "embed returns the mean over all tokens, without "
                           "normalization.", stacklevel=3)
-        weights = saving.values(self._model.variables)
+        weights = {variable.name.split(":")[0]: variable.numpy()
+                   for variable in self._model.variables}
         return dataclasses.replace(self._checkpoint, task=None, task_settings={}, weights={
             name: weights.get(name, value) for name, value in self._checkpoint.weights.items()
             if name in weights or value.size})

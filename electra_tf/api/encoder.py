@@ -11,11 +11,12 @@ import tensorflow as tf
 import tf_keras
 from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
 
-from electra_tf.api import saving
 from electra_tf.checkpoints.weights import ENCODER
 from electra_tf.config.model import EncoderConfig, ModelConfig
+from electra_tf.core import storage
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.settings import require
+from electra_tf.export.atomic_directory import atomic_directory
 from electra_tf.formats import hugging_face
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.encoder import Encoder, create_encoder
@@ -135,12 +136,12 @@ class ElectraEncoder(tf_keras.layers.Layer):
 
         transformers' AutoModel, converters and `run_finetuning.py --init_checkpoint` read it.
         """
-        with saving.new_directory(directory) as unfinished:
+        weights = {variable.name[variable.name.rindex(ENCODER):].split(":")[0]: variable.numpy()
+                   for variable in self._encoder.variables}  # Without outer scopes.
+        with atomic_directory(storage.path(directory)) as unfinished:
             hugging_face.write_encoder(Checkpoint(
                 source=self.name, config=ModelConfig(**dataclasses.asdict(self.config)),
-                text=self._text, weights={
-                    name[name.rindex(ENCODER):]: value for name, value in saving.values(
-                        self._encoder.variables).items()}), unfinished)  # Without outer scopes.
+                text=self._text, weights=weights), unfinished)
 
     def tokens(self, inputs: Any) -> Tokens:
         """Returns the ids, segment ids and the padding mask, [B, L] each, that `call` encodes."""

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf.api import saving
 from electra_tf.api.electra import to_string
 from electra_tf.checkpoints.run_directory import SETTINGS_FILE, TRACKERS_FILE
 from electra_tf.config.finetuning import FinetuningConfig
@@ -17,6 +16,7 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import storage
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.settings import require_one_of
+from electra_tf.export.atomic_directory import atomic_directory
 from electra_tf.finetuning import loop as finetuning_loop
 from electra_tf.finetuning.predict import TaskPredictor
 from electra_tf.finetuning.results import Results
@@ -115,7 +115,7 @@ class TaskModel:
 
     def save(self, directory: PathName) -> None:
         """Copies the run, which `load_task` and all commands read, to a new directory."""
-        with saving.new_directory(directory) as unfinished:
+        with atomic_directory(storage.path(directory)) as unfinished:
             source = storage.require_local(self._run.model_dir, "the model", "copy its directory")
             shutil.copytree(source, unfinished, ignore=shutil.ignore_patterns(TRACKERS_FILE))
 
@@ -127,7 +127,9 @@ class TaskModel:
 
     def save_pretrained(self, directory: PathName) -> None:
         """Writes a new directory in Hugging Face's format, which transformers reads."""
-        saving.write(pretrained.read(self._run.model_dir), directory, Format.HUGGING_FACE)
+        with atomic_directory(storage.path(directory)) as unfinished:
+            pretrained.write(
+                pretrained.read(self._run.model_dir), unfinished, Format.HUGGING_FACE)
 
 
 def _of_files(files: Mapping[str, bytes]) -> TaskModel:

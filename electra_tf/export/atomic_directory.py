@@ -20,8 +20,11 @@ def atomic_directory(final: Path) -> Iterator[pathlib.Path]:
     """Yields the path of a local directory to make, which becomes `final` when the block ends well.
 
     Remote file systems cannot rename directories. Files are copied to them, saved_model.pb last,
-    because no server loads a model without it. Raises `UserError` if `final` can't be written.
+    because no server loads a model without it. Raises `UserError` if `final` exists, or can't be
+    written.
     """
+    if final.exists():
+        raise UserError(f"{final} exists already; name a new directory.")
     # A neighbour of `final`, or a temporary directory if that is on another machine.
     make_directory(final.parent)
     remote = isinstance(final, RemotePath)

@@ -14,7 +14,6 @@ import functools
 from absl import flags
 
 from electra_tf.core import command_line, storage
-from electra_tf.core.errors import UserError
 from electra_tf.text.normalization import Normalization
 
 
@@ -27,12 +26,9 @@ def main() -> None:
     from electra_tf.formats.hugging_face import DISCRIMINATOR
     from electra_tf.formats.pretrained import Format  # TensorFlow takes seconds to import.
 
-    # The directory to write must be new, and on this machine.
     source = storage.path(values["from"].value)
     target = storage.require_local(storage.utf8_path(values.to), "--to",
                                    "the directory is renamed when it is whole")
-    if target.exists():
-        raise UserError(f"--to={target} exists already; name a new directory.")
     # The networks in this program's names; what their format lacks comes from the flags.
     checkpoint = pretrained.read(
         source, vocab_file=storage.path(values.vocab_file) if values.vocab_file else None,

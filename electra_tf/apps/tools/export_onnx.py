@@ -13,7 +13,6 @@ import functools
 from absl import flags
 
 from electra_tf.core import command_line, storage
-from electra_tf.core.errors import UserError
 
 
 def main() -> None:
@@ -21,8 +20,6 @@ def main() -> None:
     values = flags.FLAGS
     directory = storage.require_local(storage.utf8_path(values.output), "--output",
                                       "ONNX Runtime reads only files of this machine")
-    if directory.exists():
-        raise UserError(f"{directory} exists already; give another --output.")
     import tensorflow as tf  # TensorFlow takes seconds to import.
 
     from electra_tf.export import card, comparison, onnx_graph, servable
