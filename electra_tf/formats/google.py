@@ -5,7 +5,7 @@ has these, as in BERT's releases, whose encoders are read too.
 """
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import tensorflow as tf
 from annotated_types import Ge
@@ -34,36 +34,30 @@ _PUBLISHED_HEADS = {(256, 12): 4, (768, 12): 12, (1024, 24): 16}
 
 def read(prefix: str, vocab_file: Path | None, normalization: Normalization | None,
          num_heads: int | None) -> Checkpoint:
-    """Returns the networks of a TensorFlow checkpoint of Google's code."""
+    """Returns the networks of a TensorFlow checkpoint of Google's code, of BERT's the encoder.
+
+    A note names the weights of other heads.
+    """
     vocab_file = vocab_file or storage.path(prefix).parent / VOCABULARY_FILE
     text = TextSettings.load(vocab_file, normalization, cased_fix=(
         "Convert the checkpoint: python -m electra_tf.apps.tools.convert_checkpoint "
         f"--from={prefix} --to=NEW_DIRECTORY --to_format=run --nolower_case"))
     with open_reader(prefix) as reader:
-        model, weights = _read_networks(reader, prefix, num_heads)
+        stored = reader.get_variable_to_shape_map()
+        # The name of an optimizer's slot begins with that of its weight.
+        names = [name for name in stored if name.rpartition("/")[0] not in stored]
+        # The encoder, and the networks' other parts; a task's head and global_step are left out.
+        scope = "bert" if any(name.startswith("bert/") for name in names) else "electra"
+        used = re.compile(f"{scope}/(embeddings|encoder)|generator|discriminator_predictions/")
+        note_unused([name for name in names if stored[name] and not used.match(name)], prefix)
+        weights = {re.sub("^bert/", ENCODER, name): reader.get_tensor(name)
+                   for name in names if used.match(name)}
+    model = infer_model(weights, prefix, num_heads)
+    _require_heads_of_64_units(model, prefix)
     model, weights = drop_padding_rows(model, weights, text.vocabulary, prefix)
     checkpoint = Checkpoint(source=prefix, config=model, text=text, weights=weights)
     require_networks(checkpoint)
     return checkpoint
-
-
-def _read_networks(reader: Any, prefix: str, num_heads: int | None) -> tuple[ModelConfig, Weights]:
-    """Returns the shape of the networks in a checkpoint, and their weights without Adam's slots.
-
-    Of a checkpoint of BERT, it returns the encoder. A note names the weights of other heads.
-    """
-    stored = reader.get_variable_to_shape_map()
-    # The name of an optimizer's slot begins with that of its weight.
-    names = [name for name in stored if name.rpartition("/")[0] not in stored]
-    # The encoder, and the networks' other parts; a task's head and global_step are left out.
-    scope = "bert" if any(name.startswith("bert/") for name in names) else "electra"
-    used = re.compile(f"{scope}/(embeddings|encoder)|generator|discriminator_predictions/")
-    note_unused([name for name in names if stored[name] and not used.match(name)], prefix)
-    weights = {re.sub("^bert/", ENCODER, name): reader.get_tensor(name)
-               for name in names if used.match(name)}
-    model = infer_model(weights, prefix, num_heads)
-    _require_heads_of_64_units(model, prefix)
-    return model, weights
 
 
 def write(checkpoint: Checkpoint, directory: Path) -> None:

@@ -10,7 +10,7 @@ which differs from the pseudo-log-likelihood by the normalizer of every token.
 """
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -51,10 +51,9 @@ class PseudoLikelihood:
         language_models = {GENERATOR: self._model.generator}
         if checkpoint.has_restorer:
             language_models[RESTORER] = build_restorer(checkpoint)
-        self._log_probabilities = {
+        self._compiled = {DISCRIMINATOR: CompiledByShape(self._compute_discriminator)} | {
             name: CompiledByShape(functools.partial(self._compute_language_model, network))
             for name, network in language_models.items()}
-        self._sums = CompiledByShape(self._compute_discriminator)
 
     def score(self, sentences: Sequence[str], *, networks: Sequence[str] = (),
               per_token: bool = False) -> Mapping[str, np.ndarray]:
@@ -71,62 +70,38 @@ class PseudoLikelihood:
             raise UserError(f"a sentence has {len(longest)} tokens, and the model reads at most "
                             f"{self._max_length}; shorten or split it: {shown(sentence)}")
         # A sum of log probabilities for every sentence, or its mean per token.
-        scores = {network: self._discriminator_scores(rows) if network == DISCRIMINATOR
-                  else self._language_model_scores(rows, self._log_probabilities[network])
-                  for network in (networks or self.networks)}
         lengths = [max(1, len(row) - 2) if per_token else 1 for row in rows]
-        return {network: sums / lengths for network, sums in scores.items()}
+        return {network: self._sums(network, rows) / lengths
+                for network in (networks or self.networks)}
 
-    def _discriminator_scores(self, rows: Sequence[np.ndarray]) -> np.ndarray:
-        """Returns float64 [S]; reads every sentence once."""
-        scores = np.zeros(len(rows))
-        for indices, ids in self._batches([len(row) for row in rows], rows.__getitem__):
-            sums = self._sums(ids.shape, tf.constant(ids))
-            scores[indices] = sums.numpy()[:len(indices)]
-        return scores
+    def _sums(self, network: str, rows: Sequence[np.ndarray]) -> np.ndarray:
+        """Returns the scores of rows, float64 [S].
 
-    def _language_model_scores(self, rows: Sequence[np.ndarray],
-                               log_probabilities: CompiledByShape) -> np.ndarray:
-        """Returns float64 [S]; hides one token at a time, except [CLS] and [SEP]."""
-        # One row for every token of every sentence.
-        hidden = [(sentence, position) for sentence, row in enumerate(rows)
-                  for position in range(1, len(row) - 1)]
-
-        def masked_row(index: int) -> np.ndarray:
-            sentence, position = hidden[index]
-            row = rows[sentence].copy()
-            row[position] = self._text.vocabulary.mask_id
-            return row
-
-        scores = np.zeros(len(rows))
-        # ln p of the hidden token of each row, [64], is added to its sentence's score.
-        for indices, ids in self._batches([len(rows[sentence]) for sentence, _ in hidden],
-                                          masked_row):
-            sentences, positions = np.array([hidden[index] for index in indices]).T
-            originals = [rows[sentence][position]
-                         for sentence, position in zip(sentences, positions, strict=True)]
-            padding = [0, _BATCH_ROWS - len(indices)]
-            values = log_probabilities(ids.shape, tuple(
-                tf.constant(values, tf.int32) for values in (
-                    ids, np.pad(positions, padding), np.pad(originals, padding))))
-            np.add.at(scores, sentences, values.numpy()[:len(indices)])
-        return scores
-
-    def _batches(self, lengths: Sequence[int], row: Callable[[int], np.ndarray]
-                 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yields indices of rows and their padded ids, int32 [64, L]; short rows come first.
-
-        L is a multiple of 8 or the maximum, because a graph is built for each length.
+        The discriminator reads a row once; others once per token but [CLS] and [SEP], with this
+        token hidden.
         """
-        # Rows of similar lengths are padded together; unused rows of the last batch are [PAD].
-        order = np.argsort(lengths, kind="stable")
-        for start in range(0, len(order), _BATCH_ROWS):
-            indices = order[start:start + _BATCH_ROWS]
-            length = min(-(-lengths[indices[-1]] // 8) * 8, self._max_length)
-            ids = np.full([_BATCH_ROWS, length], self._text.vocabulary.pad_id, np.int32)
-            for line, index in enumerate(indices):
-                ids[line, :lengths[index]] = row(index)
-            yield indices, ids
+        # Sentence and hidden position of every row to read, 0 for none, short sentences first.
+        readings = [(sentence, position) for sentence, row in enumerate(rows)
+                    for position in ([0] if network == DISCRIMINATOR else range(1, len(row) - 1))]
+        readings.sort(key=lambda reading: len(rows[reading[0]]))
+        vocabulary, scores = self._text.vocabulary, np.zeros(len(rows))
+        for start in range(0, len(readings), _BATCH_ROWS):
+            # Ids [64, L]: L is a multiple of 8 or the maximum, because a graph is built for each
+            # length. Unused rows of the last batch are [PAD].
+            batch = readings[start:start + _BATCH_ROWS]
+            length = min(-(-len(rows[batch[-1][0]]) // 8) * 8, self._max_length)
+            ids = np.full([_BATCH_ROWS, length], vocabulary.pad_id, np.int32)
+            positions, originals = np.zeros([2, _BATCH_ROWS], np.int32)
+            for line, (sentence, position) in enumerate(batch):
+                ids[line, :len(rows[sentence])] = rows[sentence]
+                positions[line], originals[line] = position, ids[line, position]
+                if position:
+                    ids[line, position] = vocabulary.mask_id
+            # What each row's reading, [64], adds to its sentence's score.
+            values = self._compiled[network](
+                ids.shape, tuple(map(tf.constant, (ids, positions, originals))))
+            np.add.at(scores, [sentence for sentence, _ in batch], values.numpy()[:len(batch)])
+        return scores
 
     def _compute_language_model(self, network: Generator,
                                 inputs: tuple[tf.Tensor, tf.Tensor, tf.Tensor]) -> tf.Tensor:
@@ -137,10 +112,10 @@ class PseudoLikelihood:
                          positions[:, tf.newaxis])
         return tf.gather(tf.nn.log_softmax(logits), originals, batch_dims=1)
 
-    def _compute_discriminator(self, ids: tf.Tensor) -> tf.Tensor:
+    def _compute_discriminator(self, inputs: tuple[tf.Tensor, tf.Tensor, tf.Tensor]) -> tf.Tensor:
         """Returns the sum of ln(1 - p(replaced)) or of -E, float32 [64], of ordinary tokens."""
         # Logits of replacement or energies, [64, L], summed over tokens but [CLS] and [SEP].
-        vocabulary = self._text.vocabulary
+        (ids, _, _), vocabulary = inputs, self._text.vocabulary
         padding_mask = ids != vocabulary.pad_id
         logits = self._model.discriminator(ids, tf.zeros_like(ids), padding_mask)
         counted = padding_mask & (ids != vocabulary.cls_id) & (ids != vocabulary.sep_id)
