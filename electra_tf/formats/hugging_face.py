@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from electra_tf.checkpoints.weights import Weights, require_exactly
+from electra_tf.checkpoints.weights import ENCODER, Weights, require_exactly
 from electra_tf.config.finetuning import LongTexts
 from electra_tf.config.model import EncoderConfig, ModelConfig, Positions, Tying
 from electra_tf.core import hub, strict_json
@@ -47,7 +47,12 @@ from electra_tf.formats.parts import (
     require_networks,
     require_only_networks,
 )
-from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Checkpoint
+from electra_tf.formats.pretrained import (
+    BERT_SIZES,
+    BERT_TRAINING_SETTINGS,
+    GENERATOR_BIAS,
+    Checkpoint,
+)
 from electra_tf.modeling.parameter_shapes import GENERATOR, RESTORER, Shapes, full_encoder
 from electra_tf.modeling.specs import discriminator, language_model
 from electra_tf.text.normalization import TextSettings
@@ -60,8 +65,6 @@ _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
                 "discriminator_predictions.dense_prediction.weight",
             "discriminator_predictions/dense_1/bias":
                 "discriminator_predictions.dense_prediction.bias"}
-_OUTPUT_TABLE = "generator_lm_head.weight"
-"""A generator's scores of words; ours are those of the word embeddings."""
 _CONFIG_NAMES = BERT_SIZES | BERT_TRAINING_SETTINGS
 _ENCODERS = frozenset({"ElectraModel", "BertModel", "BertForMaskedLM", "BertForPreTraining",
                        "BertForNextSentencePrediction"})
@@ -115,9 +118,8 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
     shapes = discriminator(encoder).weights if is_discriminator else full_encoder(encoder)
     if is_rotary and architecture == ARCHITECTURES[GENERATOR] and not encoder_only:
         shapes, objective = language_model("generator", encoder, shapes).weights, "mlm"
-        _drop_output_table(tensors, config, directory)
         model = dataclasses.replace(model, tying=Tying.EVERYTHING, generator_width=1.0)
-    model, weights, others = _convert(tensors, model, shapes, text, directory)
+    model, weights, others = _convert(tensors, config, model, shapes, text, directory)
 
     # The generator, also beside an encoder alone, or the head of a task.
     has_generator = not encoder_only and (generator_directory / CONFIG_FILE).exists()
@@ -181,25 +183,13 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
     if read_text(directory) != text:
         raise UserError(f"{directory} reads text in another way than its {DISCRIMINATOR} "
                         "(vocabulary, lower case or accents); use networks of one training.")
-    _drop_output_table(tensors, config, directory)
     # The generator's weights, without embeddings that equal the discriminator's.
-    _, generator, others = _convert(tensors, shape, language_model(
+    _, generator, others = _convert(tensors, config, shape, language_model(
         "generator", encoder, full_encoder(encoder)).weights, text, directory)
     note_unused(others, str(weights_file(directory)))
     weights = join_networks(weights, generator, str(directory))
     return infer_generator(
         model, weights, str(directory), encoder.num_heads), weights
-
-
-def _drop_output_table(tensors: dict[str, np.ndarray], config: Config, directory: Path) -> None:
-    """Removes a masked language model's output matrix; `UserError` if it isn't the word table."""
-    words = f"{_prefix(tensors)}embeddings.word_embeddings.weight"
-    default = tensors.get(words) if config.tie_word_embeddings else None
-    if not np.array_equal(tensors.pop(_OUTPUT_TABLE, default), tensors.get(words)):
-        raise UserError(f"{weights_file(directory)}: {_OUTPUT_TABLE} is not {words}, and "
-                        "generators with an output matrix of their own (tie_word_embeddings: "
-                        "false) are not supported. For the discriminator alone, name its own "
-                        "directory.")
 
 
 def _fetch(path: Path, *, with_generator: bool) -> tuple[Path, Path]:
@@ -332,9 +322,10 @@ def _read_network(directory: Path) -> tuple[Config, ModelConfig, dict[str, np.nd
     read_config(directory)  # Its mistakes are reported before the weights are read.
     tensors = read_weights(directory)
     config, model = read_config(directory, tensors)
-    if model.is_modern:
-        tensors = modernbert.to_electra(tensors, config, str(weights_file(directory)))
-    elif model.positions == Positions.ROTARY:
+    if model.is_modern and not config.architecture and "head.dense.weight" in tensors:
+        raise UserError(f"{directory / CONFIG_FILE} has no architectures, which say what the head "
+                        "is for; write the name of its class there.")
+    if not model.is_modern and model.positions == Positions.ROTARY:
         tensors = roformer.to_electra(tensors, model.num_heads, str(weights_file(directory)))
     return config, model, tensors
 
@@ -368,27 +359,36 @@ def read_config(directory: Path, tensors: Collection[str] = ()) -> tuple[Config,
         raise UserError(f"{path}: {error}") from error
 
 
-def _convert(tensors: Weights, model: ModelConfig, shapes: Shapes, text: TextSettings,
-             directory: Path) -> tuple[ModelConfig, Weights, dict[str, np.ndarray]]:
+def _convert(tensors: dict[str, np.ndarray], config: Config, model: ModelConfig, shapes: Shapes,
+             text: TextSettings, directory: Path
+             ) -> tuple[ModelConfig, Weights, dict[str, np.ndarray]]:
     """Returns a shape, its weights by our names, and the tensors of heads that it doesn't have.
 
     The weights are float32, kernels are [in, out], and embeddings have no rows beyond the
-    vocabulary. Raises `UserError` for other shapes.
+    vocabulary. Raises `UserError` for other shapes, and for an output matrix of a masked language
+    model that isn't the word table.
     """
+    # Our name -> the file's.
     source, prefix = str(weights_file(directory)), _prefix(tensors)
-    # Our name -> PyTorch's; tensors of other modules than those of the shapes are left to the
-    # caller.
-    names = {name: re.sub(r"^electra\.", prefix, _pytorch_name(name)) for name in shapes}
-    heads = {f"{name.split('.')[0]}." for name in names.values()} - {prefix}
-    others = {name: value for name, value in tensors.items() if not name.startswith(
-        (f"{prefix}embeddings", f"{prefix}encoder", *heads))}
-    own = {name: value for name, value in tensors.items() if name not in others}
-    expected = {names[name]: shape[::-1] if name.endswith("/kernel") else shape
-                for name, shape in shapes.items()}
-    if model.is_modern:  # Refusals name weights as the file does.
-        own, expected = (modernbert.stored_names(named, model.num_layers, is_bare=not prefix)
-                         for named in (own, expected))
-    require_exactly(own, expected, source)
+    stored: Mapping[str, str] = {_pytorch_name(name): name for name in shapes}
+    if model.is_modern:
+        stored = modernbert.stored_names(stored, model.num_layers)
+    names = {name: re.sub(r"^(electra|model)\.", prefix, stored_name)
+             for stored_name, name in stored.items()}
+    if GENERATOR_BIAS in names:
+        words = names[f"{ENCODER}embeddings/word_embeddings"]
+        table = re.sub("bias$", "weight", names[GENERATOR_BIAS])
+        default = tensors.get(words) if config.tie_word_embeddings else None
+        if not np.array_equal(tensors.pop(table, default), tensors.get(words)):
+            raise UserError(f"{source}: {table} is not {words}, and generators with an output "
+                            "matrix of their own (tie_word_embeddings: false) are not supported. "
+                            "For the discriminator alone, name its own directory.")
+    # Tensors of other modules than those of the shapes are left to the caller.
+    modules = tuple(prefix + name.removeprefix(prefix).split(".")[0] for name in names.values())
+    own = {name: value for name, value in tensors.items() if name.startswith(modules)}
+    others = {name: value for name, value in tensors.items() if name not in own}
+    require_exactly(own, {names[name]: shape[::-1] if name.endswith("/kernel") else shape
+                          for name, shape in shapes.items()}, source)
     # float32 kernels [in, out], and embeddings of as many rows as the vocabulary has tokens.
     weights = {name: tensors[names[name]].astype(np.float32) for name in shapes}
     return *drop_padding_rows(model, {
@@ -397,9 +397,9 @@ def _convert(tensors: Weights, model: ModelConfig, shapes: Shapes, text: TextSet
 
 
 def _prefix(tensors: Weights) -> str:
-    """Returns the beginning of the names of an encoder's weights: "electra.", "bert." or ""."""
-    return next((prefix for prefix in ("electra.", "bert.")
-                 if any(name.startswith(prefix) for name in tensors)), "")
+    """Returns the beginning of an encoder's names: "electra.", "bert.", "model." or ""."""
+    return next((prefix for prefix in ("electra.", "bert.", "model.")
+                 if any(name.startswith(f"{prefix}embeddings.") for name in tensors)), "")
 
 
 def _pytorch_name(name: str) -> str:

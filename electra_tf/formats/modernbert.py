@@ -22,14 +22,11 @@ from electra_tf.text.normalization import TextSettings
 MODEL_TYPE = heads.MODERNBERT
 _CLASSES = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification",
             "ForQuestionAnswering")
-_PREFIXES = "model.", "electra."
 _GLOBAL, _LOCAL = "full_attention", "sliding_attention"
-_LAYERS = {  # ModernBERT's -> ours.
-    "attn_norm": "attention.LayerNorm", "attn.Wqkv": "attention.self.qkv",
-    "attn.Wo": "attention.output.dense", "mlp_norm": "intermediate.LayerNorm",
-    "mlp.Wi": "intermediate.dense", "mlp.Wo": "output.dense"}
-_LANGUAGE_MODEL = {"head.dense": "generator_predictions.dense",
-                   "head.norm": "generator_predictions.LayerNorm", "decoder": "generator_lm_head"}
+_LAYERS = {  # The names that ELECTRA's layers would have -> ModernBERT's.
+    "attention.LayerNorm": "attn_norm", "attention.self.qkv": "attn.Wqkv",
+    "attention.output.dense": "attn.Wo", "intermediate.LayerNorm": "mlp_norm",
+    "intermediate.dense": "mlp.Wi", "output.dense": "mlp.Wo"}
 
 
 class _Rope(strict_json.OpenObject):
@@ -126,20 +123,8 @@ def entries(entries: dict[str, Any], encoder: EncoderConfig, text: TextSettings)
                             for kind, base in zip((_GLOBAL, _LOCAL), bases, strict=True)}}
 
 
-def to_electra(tensors: Weights, config: heads.Config, source: str) -> Weights:
-    """Renames a network's weights; those of a task's head keep their names."""
-    if not config.architecture and "head.dense.weight" in tensors:
-        raise UserError(f"{source}: config.json has no architectures, which say what the head is "
-                        "for; write the name of its class there.")
-    is_bare = "embeddings.tok_embeddings.weight" in tensors
-    stems = _stems(config.num_hidden_layers, *(("", "") if is_bare else _PREFIXES))
-    if config.architecture == "ElectraForMaskedLM":
-        stems |= _LANGUAGE_MODEL
-    return _renamed(tensors, stems)
-
-
 def from_electra(tensors: Weights, encoder: EncoderConfig) -> Weights:
-    """Does the reverse for all weights of a network.
+    """Renames a network's weights.
 
     Raises `UserError` for embeddings of another size than the hidden vectors.
     """
@@ -147,25 +132,19 @@ def from_electra(tensors: Weights, encoder: EncoderConfig) -> Weights:
         raise UserError("ModernBERT's embeddings have the hidden size; this network has "
                         f"embedding_size={encoder.embedding_size} and "
                         f"hidden_size={encoder.hidden_size}. Use --to_format=run.")
-    return stored_names(tensors, encoder.num_layers, is_bare=False)
+    return stored_names(tensors, encoder.num_layers)
 
 
-def stored_names(ours: Mapping[str, Any], num_layers: int, *, is_bare: bool) -> dict[str, Any]:
-    """Renames a network's weights, or what belongs to them, as files of ModernBERT name them."""
-    stems = _stems(num_layers, *(("", "") if is_bare else _PREFIXES)) | _LANGUAGE_MODEL
-    return _renamed(ours, {our_name: modern for modern, our_name in stems.items()})
-
-
-def _stems(num_layers: int, modern: str, ours: str) -> dict[str, str]:
-    """Returns ModernBERT's name of every layer of an encoder -> ours, without .weight."""
-    return {f"{modern}embeddings.tok_embeddings": f"{ours}embeddings.word_embeddings",
-            f"{modern}embeddings.norm": f"{ours}embeddings.LayerNorm",
-            f"{modern}final_norm": f"{ours}encoder.layer.{num_layers - 1}.final.LayerNorm",
-            **{f"{modern}layers.{index}.{name}": f"{ours}encoder.layer.{index}.{our_name}"
-               for index in range(num_layers) for name, our_name in _LAYERS.items()}}
-
-
-def _renamed(tensors: Mapping[str, Any], stems: dict[str, str]) -> dict[str, Any]:
+def stored_names(tensors: Mapping[str, Any], num_layers: int) -> dict[str, Any]:
+    """Renames what has the names of ELECTRA's weights as files of ModernBERT name them."""
+    stems = {
+        "electra.embeddings.word_embeddings": "model.embeddings.tok_embeddings",
+        "electra.embeddings.LayerNorm": "model.embeddings.norm",
+        f"electra.encoder.layer.{num_layers - 1}.final.LayerNorm": "model.final_norm",
+        **{f"electra.encoder.layer.{index}.{electra}": f"model.layers.{index}.{modern}"
+           for index in range(num_layers) for electra, modern in _LAYERS.items()},
+        "generator_predictions.dense": "head.dense", "generator_predictions.LayerNorm": "head.norm",
+        "generator_lm_head": "decoder"}
     return {f"{stems.get(stem, stem)}.{leaf}": value for (stem, _, leaf), value in (
         (name.rpartition("."), value) for name, value in tensors.items())}
 
