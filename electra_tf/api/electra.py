@@ -55,8 +55,6 @@ class Electra:
             name: value if name.startswith(head) else np.zeros(0)
             for name, value in checkpoint.weights.items()})
         self._vocabulary, self._pooling = checkpoint.text.vocabulary, checkpoint.pooling
-        self._can_detect = checkpoint.has_discriminator and not has_energies(checkpoint)
-        self._can_fill = checkpoint.has_generator
         self._model = build_networks(checkpoint, tf_keras.mixed_precision.global_policy().name)
         positions, max_length = self.config.max_position_embeddings, self._pooling.max_length
         self._row_encoder = self._embedding_row_encoder = RowEncoder(checkpoint.text, positions)
@@ -121,7 +119,7 @@ class Electra:
             >>> [word.text for word in electra.detect("The chef ate the piano.")]
             ['The', 'chef', 'ate', 'the', 'piano', '.']
         """
-        if not self._can_detect:
+        if not self._checkpoint.has_discriminator or has_energies(self._checkpoint):
             raise UserError(f"{self.source} has no discriminator that returns probabilities; load "
                             "a run of objective.name=electra or a published discriminator.")
         words = self._row_encoder.tokenizer.tokenize_words(tf.constant([to_string(text)]))
@@ -142,11 +140,11 @@ class Electra:
             >>> [[len(words)] for words in electra.fill("The [MASK] cooked the [MASK].")]
             [[5], [5]]
         """
-        if not self._can_fill:
+        if not self._checkpoint.has_generator:
             raise UserError(f"{self.source} has no generator; load a pre-training run, or the "
                             "checkpoint of a generator beside it.")
-        if not isinstance(candidates, int) or candidates < 1:
-            raise UserError(f"candidates must be an int from 1. Received: {candidates!r}")
+        require(isinstance(candidates, int) and candidates >= 1, "candidates", "an int from 1",
+                candidates)
         # The text between the masks, [MASK] between these pieces.
         vocabulary = self._vocabulary
         segments = self._row_encoder.tokenizer.tokenize(

@@ -14,13 +14,12 @@ import sys
 
 from absl import flags
 
-from electra_tf.checkpoints.run_directory import METRICS_FILE, SETTINGS_FILE, read_identity
+from electra_tf.checkpoints.run_directory import read_identity
 from electra_tf.config.model import ModelConfig
 from electra_tf.core import command_line, storage
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
 from electra_tf.reporting import learning_curves
-from electra_tf.reporting.metrics_log import read_metrics
 
 
 def main() -> None:
@@ -50,17 +49,16 @@ def main() -> None:
 
 def compare(model_dir: Path, model: ModelConfig) -> str:
     """Returns how a run compares with measured runs of as many tokens; "" without scores."""
-    metrics = model_dir / METRICS_FILE
-    if not (metrics.exists() and (model_dir / SETTINGS_FILE).exists()):
-        return ""
+    from electra_tf.pretraining.evaluation import saved_scores
+
     # The last fixed-noise evaluation, at this number of tokens: steps x examples x length.
-    scores = [record for record in read_metrics(metrics) if "unigram_auc" in record]
-    if not scores:
+    scores = saved_scores(model_dir)
+    if scores.get("unigram_auc") is None:
         return ""
     settings = read_identity(model_dir)
-    tokens = (scores[-1]["step"] * settings["training.train_batch_size"]
+    tokens = (scores["step"] * settings["training.train_batch_size"]
               * settings["data.max_seq_length"])
-    return learning_curves.compare_with_measured(scores[-1]["unigram_auc"], tokens, model)
+    return learning_curves.compare_with_measured(scores["unigram_auc"], tokens, model)
 
 
 def define() -> None:
