@@ -207,14 +207,6 @@ def columns_of(inputs: Any, pad_id: int) -> Sequence[tf.Tensor]:
 
     Outside of graphs, `UserError` for texts that are not UTF-8.
     """
-    columns = _columns_of(inputs, pad_id)
-    if tf.executing_eagerly() and columns[0].dtype == tf.string:
-        for texts in columns:
-            to_list(texts)  # Decodes them.
-    return columns
-
-
-def _columns_of(inputs: Any, pad_id: int) -> Sequence[tf.Tensor]:
     if isinstance(inputs, tuple) and any(isinstance(value, str | bytes) for value in inputs):
         raise UserError("a tuple of strings is ambiguous; write [('a', 'b')] for one pair of texts "
                         f"and ['a', 'b'] for two texts. Received: {shown(inputs)}")
@@ -272,6 +264,8 @@ def _to_tensor(values: Any, padding: int = 0) -> tf.Tensor:
             tf.compat.v1.get_default_graph()):
         raise UserError("XLA has no strings, and TensorFlow would abort: leave out "
                         "jit_compile=True, or give ids by dataset.map(electra.tokenizer).")
+    if tensor.dtype == tf.string and tensor.shape.rank and tf.executing_eagerly():
+        to_list(tensor)  # Decodes texts.
     return tensor
 
 

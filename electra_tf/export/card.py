@@ -2,7 +2,6 @@
 
 import pathlib
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import jinja2
@@ -26,7 +25,7 @@ _CURVES = ("loss_curves.png", "learning_curve.png")
 
 
 def write(directory: pathlib.Path, checkpoint: Checkpoint, source: Path, *, title: str,
-          license: str = "", manifests: Sequence[Manifest] = (),
+          license: str = "", records: Manifest | None = None,
           transformers: str = "", saved_model: bool = False, onnx: str = "") -> None:
     """Writes the card, and the curves that it shows, into a model's directory.
 
@@ -37,7 +36,7 @@ def write(directory: pathlib.Path, checkpoint: Checkpoint, source: Path, *, titl
         title: name or directory by which users load the model.
         license: the Hub's identifier of the license; "" leaves it open, because the license of the
             training text and of the initial weights decides.
-        manifests: manifests of the records that the model was trained on.
+        records: manifest of the records that the model was trained on.
         transformers: name or directory that transformers loads; "" for none.
         saved_model: True if the directory is a SavedModel.
         onnx: quantization of the ONNX file in the directory; "" without one.
@@ -74,7 +73,7 @@ def write(directory: pathlib.Path, checkpoint: Checkpoint, source: Path, *, titl
         checkpoint=checkpoint, model=checkpoint.config, source=_public(checkpoint.source),
         base=base, license=license, curves=curves, columns=columns, scores=scores,
         parameters=sum(value.size for value in checkpoint.weights.values()),
-        manifests=manifests, digest=saved.get("dataset", saved.get("data")),
+        records=records, digest=saved.get("dataset", saved.get("data")),
         settings=run_directory.settings_of(saved), transformers=transformers,
         architecture=architecture, saved_model=saved_model, onnx=onnx)
     text = re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"

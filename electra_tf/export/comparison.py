@@ -69,8 +69,8 @@ def compare(outputs: Outputs, expected: Outputs, tolerance: float, *,
         elif values.shape == trained.shape and (only_numbers or np.array_equal(values, trained)):
             difference = 0.0
         if not difference <= tolerance:
-            raise UserError(f"the exported model's {name} is {difference:.1e} away from the trained "
-                            f"network, more than {tolerance:g}; nothing was exported.")
+            raise UserError(f"the exported model's {name} is {difference:.1e} away from the "
+                            f"trained network, more than {tolerance:g}; nothing was exported.")
         max_difference = max(max_difference, difference)
     return max_difference
 

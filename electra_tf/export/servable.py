@@ -13,9 +13,8 @@ import tf_keras
 
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.model import EncoderConfig
-from electra_tf.config.overrides import override
 from electra_tf.core.errors import UserError
-from electra_tf.formats.parts import has_energies
+from electra_tf.formats.parts import has_energies, task_config
 from electra_tf.formats.pretrained import Checkpoint, Pooling
 from electra_tf.modeling import inference
 from electra_tf.modeling.electra import Discriminator
@@ -25,7 +24,7 @@ from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import LayerOptions
 from electra_tf.modeling.pooling import normalized, pool
 from electra_tf.tasks.kinds.base import ServedNetwork
-from electra_tf.tasks.registry import KINDS, recipe
+from electra_tf.tasks.registry import KINDS
 from electra_tf.text import words
 from electra_tf.text.rows import RowEncoder, Tokens
 
@@ -194,15 +193,13 @@ def build(checkpoint: Checkpoint) -> Servable:
     """
     # A fine-tuned model, with its task's head.
     if checkpoint.task is not None:
-        spec = checkpoint.task
-        task_config = override(recipe(spec.name, checkpoint.config), checkpoint.task_settings).task
-        model = KINDS[spec.kind].objective(spec, task_config).build_model(
+        spec, task = checkpoint.task, task_config(checkpoint)
+        model = KINDS[spec.kind].objective(spec, task).build_model(
             checkpoint.config, seed=0, policy="float32")
         assign_weights(model.variables, checkpoint.weights, checkpoint.source)
         return ServedTask(ServedNetwork(
-            encoder=model.encoder, head=model.head, spec=spec, config=task_config,
-            row_encoder=RowEncoder(checkpoint.text, task_config.max_seq_length,
-                                   checkpoint.config.type_vocab_size)))
+            encoder=model.encoder, head=model.head, spec=spec, config=task, row_encoder=RowEncoder(
+                checkpoint.text, task.max_seq_length, checkpoint.config.type_vocab_size)))
 
     # A discriminator with its head, or an encoder alone.
     if has_energies(checkpoint):

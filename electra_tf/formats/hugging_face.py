@@ -46,6 +46,7 @@ from electra_tf.formats.parts import (
     note_unused,
     require_networks,
     require_only_networks,
+    task_config,
 )
 from electra_tf.formats.pretrained import (
     BERT_SIZES,
@@ -241,7 +242,7 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
         weights = {name: value for name, value in checkpoint.weights.items()
                    if not name.startswith(hugging_face_heads.HEAD)}
         require_exactly(weights, full_encoder(encoder), checkpoint.source)
-        task = hugging_face_heads.task_config(checkpoint)
+        task = task_config(checkpoint)
         _write_network(checkpoint.text, directory, encoder, weights, entries, head,
                        task.max_seq_length)
         if task.long_texts is not LongTexts.TRUNCATE:
@@ -297,9 +298,12 @@ def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, 
         if len(kept) < len(tensors):
             note(f"transformers has no {family} that detects replaced tokens: the encoder is "
                  "written, without that head.")
-        module = modernbert if encoder.is_modern else roformer
-        tensors = module.from_electra(kept, encoder)
-        entries = module.entries(entries, encoder, text)
+        if encoder.is_modern:
+            tensors = modernbert.from_electra(kept, encoder)
+            entries = modernbert.entries(entries, encoder, text)
+        else:
+            tensors = roformer.from_electra(kept, encoder)
+            entries |= {"model_type": "roformer", "rotary_value": False}
     write_atomically(directory / WEIGHTS_FILE, save(
         {name: np.ascontiguousarray(value) for name, value in tensors.items()},
         metadata={"format": "pt"}))
@@ -335,12 +339,13 @@ def read_config(directory: Path, tensors: Collection[str] = ()) -> tuple[Config,
 
     Without `model_type`, the names of `tensors` decide between ELECTRA and BERT.
     """
-    path = directory / CONFIG_FILE
+    path, max_bytes = directory / CONFIG_FILE, 4 * MIB  # 1 KB, and names of labels.
     more: dict[str, Any] = {}  # Settings of ModernBERT's layers.
-    if modernbert.is_modern(path):
+    if strict_json.read(path, dict[str, Any], max_bytes=max_bytes).get(
+            "model_type") == hugging_face_heads.MODERNBERT:
         config, more = modernbert.read_config(path)
     else:
-        config = strict_json.read(path, Config, max_bytes=4 * MIB)  # 1 KB, and names of labels.
+        config = strict_json.read(path, Config, max_bytes=max_bytes)
     # BERT's embeddings have the hidden size; only ELECTRA projects smaller ones.
     settings = {name: getattr(config, entry) for name, entry in _CONFIG_NAMES.items()
                 if getattr(config, entry) is not None}

@@ -15,14 +15,12 @@ import numpy as np
 from annotated_types import Interval
 
 from electra_tf.checkpoints.weights import Weights, require_exactly
-from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import ModelConfig
-from electra_tf.config.overrides import override
 from electra_tf.core import strict_json
 from electra_tf.core.command_line import command
 from electra_tf.core.errors import UserError, note_once, shown
+from electra_tf.formats.parts import task_config
 from electra_tf.formats.pretrained import Checkpoint, Pooling
-from electra_tf.modeling.parameter_shapes import dense
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.kinds.base import HuggingFaceHead, TaskKind
 from electra_tf.tasks.registry import KINDS, recipe
@@ -116,14 +114,13 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
     if not form.layers:  # The files of sentence-transformers have the settings.
         return {}, {"architectures": [form.architecture], "electra_tf": _entry(spec, precision)}
 
-    # Shapes that the layers of Hugging Face's class have.
-    *hidden, (output, parts) = form.layers.items()
-    sizes = {name: inputs for _, (name,) in hidden if f"{HEAD}{name}/kernel" in head}
-    sizes |= dict.fromkeys(parts, len(spec.labels) or 1)
-    shapes = {path: shape for name, size in sizes.items() for path, shape in dense(
-        f"{HEAD}{name}", inputs, size, modern=modern and name == HIDDEN).items()}
-    if modern:
-        shapes[_NORM] = (inputs,)
+    # Shapes that the layers of Hugging Face's class have; a hidden layer can be missing.
+    *hidden, output = form.layers
+    has_hidden, outputs = modern or f"{HEAD}{HIDDEN}/kernel" in head, len(spec.labels) or 1
+    layers = {name: parts for name, parts in _stored_names(form, modern).items()
+              if has_hidden or name.startswith(output)}
+    shapes = {part: _shape(part, inputs, outputs if name.startswith(output) else inputs)
+              for name, parts in layers.items() for part in parts}
     if head.keys() != shapes.keys() and form.settings:
         settings = " ".join(f"--set={name}={str(value).lower()}"
                             for name, value in form.settings.items())
@@ -133,21 +130,16 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
                         "--model_dir.")
     require_exactly(head, shapes, source)
 
-    def concatenated(parts: Sequence[str]) -> _Layer:
-        kernels = [head[f"{HEAD}{part}/kernel"] for part in parts]
-        biases = [head.get(f"{HEAD}{part}/bias", np.zeros(kernel.shape[1], np.float32))
-                  for part, kernel in zip(parts, kernels, strict=True)]
-        return np.concatenate(kernels, axis=1), np.concatenate(biases)
-
     # The layers of that class, with parts of one output side by side.
-    layers = {layer: concatenated(names) for layer, names in hidden if names[0] in sizes}
+    weights = {name: np.concatenate([head[part] for part in parts], axis=-1)
+               for name, parts in layers.items()}
     # The converted head outputs a regression in the units of the labels.
     scale, offset = spec.float32_units
-    kernel, bias = (value * scale for value in concatenated(parts))
-    bias = bias + offset
-    if len(layers) < len(hidden):
-        layers[hidden[0][0]], (kernel, bias) = _through_gelu(kernel, bias, source)
-    layers[output] = kernel, bias
+    kernel, bias = weights[f"{output}.weight"] * scale, weights[f"{output}.bias"] * scale + offset
+    if hidden and not has_hidden:
+        first, (kernel, bias) = _through_gelu(kernel, bias, source)
+        weights |= {f"{hidden[0]}.weight": first[0], f"{hidden[0]}.bias": first[1]}
+    weights |= {f"{output}.weight": kernel, f"{output}.bias": bias}
 
     # Entries of config.json, with the settings that are not the recipe's.
     config = head_entries(spec)
@@ -157,13 +149,9 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
     config |= {"classifier_dropout": task.dropout, "electra_tf": _entry(spec, precision | {
         f"task.{name}": value for name, value in settings.items()
         if name not in ("dropout", "max_seq_length", "classifier_pooling")})}
-    weights = {name: value for layer, (kernel, bias) in layers.items()
-               for name, value in ((f"{layer}.weight", kernel.T), (f"{layer}.bias", bias))}
     if modern:
-        del weights["head.dense.bias"]
-        weights["head.norm.weight"] = head[_NORM]
         config["classifier_pooling"] = task.classifier_pooling
-    return weights, config
+    return {name: value.T for name, value in weights.items()}, config
 
 
 def _form(kind: TaskKind, modern: bool) -> HuggingFaceHead:
@@ -175,6 +163,22 @@ def _form(kind: TaskKind, modern: bool) -> HuggingFaceHead:
     return dataclasses.replace(
         form, layers={"head.dense": (HIDDEN,), "classifier": outputs},
         settings={**form.settings, "task.hidden_layer": True})
+
+
+def _stored_names(form: HuggingFaceHead, modern: bool) -> dict[str, tuple[str, ...]]:
+    """Returns a class's weights -> ours, of which several are parts of one."""
+    names = {f"{layer}.{theirs}": tuple(f"{HEAD}{part}/{ours}" for part in parts)
+             for layer, parts in form.layers.items()
+             for theirs, ours in (("weight", "kernel"), ("bias", "bias"))}
+    if modern:
+        del names["head.dense.bias"]
+        names["head.norm.weight"] = (_NORM,)
+    return names
+
+
+def _shape(name: str, inputs: int, outputs: int) -> tuple[int, ...]:
+    """Returns the shape of one of our weights."""
+    return (inputs, outputs) if name.endswith("/kernel") else (outputs,)
 
 
 def head_entries(spec: TaskSpec) -> dict[str, Any]:
@@ -194,12 +198,6 @@ def head_entries(spec: TaskSpec) -> dict[str, Any]:
 def _entry(spec: TaskSpec, settings: dict[str, Any]) -> dict[str, Any]:
     return {"texts": list(spec.text_columns), "label": spec.label_column, "key": spec.key_column,
             "metrics": list(spec.metrics), "settings": settings}
-
-
-def task_config(checkpoint: Checkpoint) -> TaskConfig:
-    """Returns all settings of the task of a fine-tuned model."""
-    config = recipe(checkpoint.task.name, checkpoint.config)
-    return override(config, checkpoint.task_settings).task
 
 
 def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str) -> tuple[_Layer, _Layer]:
@@ -236,7 +234,7 @@ def from_hugging_face(
     # The kind of the task: by the class, the problem and the number of outputs.
     modern = config.model_type == MODERNBERT
     kinds = [kind for kind in KINDS.values() if kind.hugging_face.architecture == architecture]
-    *hidden, (output, parts) = _form(kinds[0], modern).layers.items()
+    *_, (output, parts) = _form(kinds[0], modern).layers.items()
     outputs = len(tensors.get(f"{output}.weight", ()))
     problem = (config.problem_type if config.problem_type in (_REGRESSION, _MULTILABEL)
                else _REGRESSION if outputs == 1 else _CLASSIFICATION)
@@ -248,28 +246,18 @@ def from_hugging_face(
                         f"can be fine-tuned: {command('finetune')} --init_checkpoint={source}")
 
     # The head's weights, all of them and no others.
-    sizes = {layer: inputs for layer, _ in hidden} | {
-        output: outputs if kind.kind in LABEL_KINDS else len(parts)}
+    size = outputs if kind.kind in LABEL_KINDS else len(parts)
     modules = tuple(f"{layer.split('.')[0]}." for layer in form.layers)
     weights = {name: tensors.pop(name) for name in list(tensors) if name.startswith(modules)}
-    shapes = {name: shape for layer, size in sizes.items()
-              for name, shape in ((f"{layer}.weight", (size, inputs)), (f"{layer}.bias", (size,)))}
-    if modern:
-        del shapes["head.dense.bias"]
-        shapes["head.norm.weight"] = (inputs,)
-    require_exactly(weights, shapes, source)
+    layers = _stored_names(form, modern)
+    require_exactly(weights, {
+        name: _shape(part, inputs, size if name.startswith(output) else inputs)[::-1]
+        for name, (part, *_) in layers.items()}, source)
     labels = _read_labels(config, outputs, source) if kind.kind in LABEL_KINDS else ()
 
     # Our layers, which may be parts of one of Hugging Face's.
-    head = {}
-    for layer, parts in form.layers.items():
-        for leaf, value in (("kernel", weights[f"{layer}.weight"].T),
-                            ("bias", weights.get(f"{layer}.bias"))):
-            if value is not None:
-                head |= {f"{HEAD}{name}/{leaf}": part.astype(np.float32) for name, part in zip(
-                    parts, np.split(value, len(parts), axis=-1), strict=True)}
-    if modern:
-        head[_NORM] = weights["head.norm.weight"].astype(np.float32)
+    head = {part: value for name, parts in layers.items() for part, value in zip(
+        parts, np.split(weights[name].astype(np.float32).T, len(parts), axis=-1), strict=True)}
 
     # The task's columns and settings; files of others don't say that a model reads pairs.
     spec, settings = _named_task(kind, config.finetuning_task, labels), dict(form.settings)

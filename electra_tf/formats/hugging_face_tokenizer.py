@@ -90,10 +90,6 @@ class _WordPiece(strict_json.OpenObject):
     max_input_chars_per_word: Annotated[int, Interval(ge=1, le=999)] = _LIBRARY_WORD_CHARACTERS
 
 
-class _ModelFile(strict_json.OpenObject):
-    model: dict[str, Any]
-
-
 class _TokenizerFile(strict_json.OpenObject):
     """The entries of tokenizer.json that affect ids."""
 
@@ -113,7 +109,8 @@ def read_text(directory: Path) -> TextSettings:
     """
     # tokenizer_config.json decides which class reads the vocabulary, and which file has it.
     config, path = _read_config(directory), directory / TOKENIZER_FILE
-    if path.exists() and _read(path, _ModelFile).model.get("type") == "BPE":
+    model = _read(path, dict[str, Any]).get("model") if path.exists() else None
+    if isinstance(model, dict) and model.get("type") == "BPE":
         raise UserError(f"{path} is a tokenizer of byte-level BPE, and this program reads "
                         "WordPiece; choose a model with BertNormalizer and WordPiece.")
     file = _read(path, _TokenizerFile) if path.exists() else None

@@ -147,8 +147,7 @@ def _read_keras(path: Path) -> Iterable[tuple[str, np.ndarray]]:
                     raise UserError(f"{path}: {shown(name)} is not stored whole in the file.")
                 stem, leaf = re.sub(
                     "^tf_(electra|bert)[^/]*/", "", name.removesuffix(":0")).rsplit("/", 1)
-                pytorch_leaf = {"kernel": "weight", "embeddings": "weight", "gamma": "weight",
-                                "beta": "bias"}.get(leaf, leaf)
+                pytorch_leaf = "weight" if leaf in ("kernel", "embeddings") else leaf
                 pytorch_name = f"{stem.replace('layer_._', 'layer/')}/{pytorch_leaf}"
                 array = value[()]
                 weights.append((pytorch_name.replace("/", "."),

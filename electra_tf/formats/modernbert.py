@@ -62,12 +62,6 @@ class _Config(heads.Config):
     rope_parameters: dict[Literal[_GLOBAL, _LOCAL], _Rope] | None = None
 
 
-def is_modern(path: Path) -> bool:
-    """Returns True if a config.json is of ModernBERT."""
-    entries = strict_json.read(path, dict[str, Any], max_bytes=4 * MIB)
-    return entries.get("model_type") == MODEL_TYPE
-
-
 def read_config(path: Path) -> tuple[heads.Config, dict[str, Any]]:
     """Returns config.json with ELECTRA's names, and the settings of ModernBERT's layers.
 

@@ -6,7 +6,6 @@ other names, and a head's pairs of dimensions are adjacent: (x_0, x_1), (x_2, x_
 """
 
 import re
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from electra_tf.checkpoints.weights import Weights
 from electra_tf.config.model import EncoderConfig
 from electra_tf.core.errors import UserError
 from electra_tf.modeling.rotary import frequencies
-from electra_tf.text.normalization import TextSettings
 
 BASE = 10_000.0
 """Base of RoFormer's angles, which is no entry of its config.json."""
@@ -64,11 +62,6 @@ def from_electra(tensors: Weights, encoder: EncoderConfig) -> Weights:
                for name, value in tensors.items()}
     angles = _angle_table(encoder.max_position_embeddings, encoder.hidden_size // encoder.num_heads)
     return {**weights, f"roformer.{_ANGLES}": angles.astype(np.float32)}
-
-
-def entries(entries: dict[str, Any], encoder: EncoderConfig, text: TextSettings) -> dict[str, Any]:
-    """Returns config.json of a network, from the entries that ELECTRA's would have."""
-    return {**entries, "model_type": "roformer", "rotary_value": False}
 
 
 def _renamed(name: str, beginnings: dict[str, str]) -> str:

@@ -48,8 +48,7 @@ def main(model: str, name: str) -> None:
         if records:
             records.save(folder)
         card.write(folder, checkpoint, source, title=name, license=values.license,
-                   transformers=name,
-                   manifests=[records] if records else [])
+                   transformers=name, records=records)
         with hub.one_line_errors(name):
             from huggingface_hub import HfApi, constants
 
