@@ -111,24 +111,23 @@ class ElectraEncoder(tf_keras.layers.Layer):
         rng = Rng(
             seed=self._seed, step=self._training_calls.assign_add(1),
             first_example=tf.zeros([], tf.int64)) if training else None
-        # The last layer alone, or every layer and its attention weights.
+        if output_attentions and self.config.is_modern:
+            raise UserError("output_attentions needs all scores of a layer, which local attention "
+                            f"of model.architecture={self.config.architecture} does not compute; "
+                            "leave it out.")
+        # The vectors of every layer, and its attention weights.
         with inference_mode():
-            if not (output_hidden_states or output_attentions):
-                hidden = tf.cast(self._encoder(*tokens, rng), tf.float32)
-                hidden._keras_mask = tokens.padding_mask
-                return hidden
-            if output_attentions and self.config.is_modern:
-                raise UserError("output_attentions needs all scores of a layer, which local "
-                                f"attention of model.architecture={self.config.architecture} does "
-                                "not compute; leave it out.")
-            layers = self._encoder.all_layers(*tokens, rng)
-            bias = self._encoder.mask(tokens.padding_mask, tf.float32)
-            rotation = self._encoder.rotation(tf.shape(tokens.ids)[1])
-            blocks = self._encoder.encoder_layers if output_attentions else ()
-            attentions = tuple(block.attention.probabilities(inputs, bias, rotation)
-                               for block, inputs in zip(blocks, layers, strict=False))
+            layers, attentions = self._encoder.all_layers(*tokens, rng), ()
+            if output_attentions:
+                bias = self._encoder.mask(tokens.padding_mask, tf.float32)
+                rotation = self._encoder.rotation(tf.shape(tokens.ids)[1])
+                attentions = tuple(block.attention.probabilities(inputs, bias, rotation)
+                                   for block, inputs in zip(self._encoder.encoder_layers, layers,
+                                                            strict=False))
         vectors = tuple(tf.cast(layer, tf.float32) for layer in layers)
         vectors[-1]._keras_mask = tokens.padding_mask
+        if not (output_hidden_states or output_attentions):
+            return vectors[-1]
         return EncoderOutputs(vectors[-1], vectors if output_hidden_states else (), attentions)
 
     def save_pretrained(self, directory: str | os.PathLike[str]) -> None:

@@ -16,8 +16,8 @@ _ENCODER_FILE, _POOLING_FILE = "sentence_bert_config.json", "config.json"
 FILES = MODULES_FILE, _MODEL_FILE, _ENCODER_FILE, f"1_Pooling/{_POOLING_FILE}"
 """All files that `read` may read in a directory of the Hub."""
 _ENDINGS = {"cls": "_token", "lasttoken": "", "mean_sqrt_len_tokens": ""}
-_MODE_SWITCHES = {f"pooling_mode_{mode}{ending}": mode
-                  for ending in ("", "_tokens", "_token") for mode in POOLING_MODES}
+_MODE_SWITCHES = {f"pooling_mode_{mode}{_ENDINGS.get(mode, '_tokens')}": mode
+                  for mode in POOLING_MODES}
 
 
 class _Module(strict_json.OpenObject):
@@ -84,9 +84,8 @@ def write(pooling: Pooling, hidden_size: int, directory: Path) -> None:
     for path in filter(None, paths.values()):
         make_directory(directory / path)
     write_json(directory / paths["Pooling"] / _POOLING_FILE, {
-        "word_embedding_dimension": hidden_size, **{
-            f"pooling_mode_{mode}{_ENDINGS.get(mode, '_tokens')}": mode in pooling.modes
-            for mode in POOLING_MODES}})
+        "word_embedding_dimension": hidden_size,
+        **{switch: mode in pooling.modes for switch, mode in _MODE_SWITCHES.items()}})
     write_json(directory / _ENCODER_FILE, {
         "max_seq_length": pooling.max_length, "do_lower_case": False})
     write_json(directory / _MODEL_FILE, {"prompts": {}, "default_prompt_name": None,

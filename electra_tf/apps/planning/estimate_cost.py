@@ -76,8 +76,7 @@ class RunCost:
 def cost_of(config: PretrainingConfig, length: int) -> RunCost:
     """Returns the computation of a run whose examples have `length` tokens.
 
-    Raises:
-        UserError: examples longer than the positions, or a missing generator.
+    Raises `UserError` for examples longer than the positions, or a missing generator.
     """
     # TensorFlow takes seconds to import, which --help does not need.
     from electra_tf.config.objectives import objective_class
