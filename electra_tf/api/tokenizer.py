@@ -136,10 +136,9 @@ class ElectraTokenizer(tf_keras.layers.Layer):
         characters = tf.concat([tf.stack([
             _characters_before(text, values) for values in bounds], axis=-1)
             for text, (_, *bounds) in zip(columns, cut, strict=True)], axis=1)
-        position = tf.range(tf.shape(tokens.ids)[1])
-        total = tf.add_n(limits) + special
-        is_text = tokens.padding_mask & (position > 0) & (position != total[:, tf.newaxis] - 1) & (
-            position != limits[0][:, tf.newaxis] + 1)
+        vocabulary = self._text.vocabulary  # No text gives the ids of [CLS] and [SEP].
+        is_text = tokens.padding_mask & (tokens.ids != vocabulary.cls_id) & (
+            tokens.ids != vocabulary.sep_id)
         offsets = tf.scatter_nd(tf.where(is_text), characters.flat_values, tf.concat(
             [tf.shape(tokens.ids, tf.int64), [2]], axis=0))
         return tokens, tf.add_n(lengths) + special, offsets

@@ -16,15 +16,10 @@ from onnx import TensorProto, helper, numpy_helper
 from electra_tf.config.finetuning import LongTexts
 from electra_tf.core.atomic_file import write_json
 from electra_tf.core.errors import UserError, note_once
+from electra_tf.export import comparison
 from electra_tf.export.atomic_directory import atomic_directory
 from electra_tf.export.checksums import write_checksums
-from electra_tf.export.comparison import (
-    Quantization,
-    compare,
-    network_outputs,
-    probe_tokens,
-    probes,
-)
+from electra_tf.export.comparison import Quantization
 from electra_tf.export.onnx_runtime import CONFIG_FILE, MODEL_FILE, OnnxModel
 from electra_tf.export.servable import TOKEN_INPUTS, Detector, Servable, ServedTask
 from electra_tf.formats.hugging_face import encoder_entries
@@ -72,7 +67,8 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
         raise UserError("the model reads long texts in windows (task.long_texts=windows), but an "
                         f"ONNX file reads one row; {_ELSE}")
     # The files, which are compared with the network.
-    columns, tokens, lines = probes(model.columns).values(), probe_tokens(model), []
+    columns, tokens = comparison.probes(model.columns).values(), comparison.probe_tokens(model)
+    outputs, lines = comparison.network_outputs(model, tokens), []
     with atomic_directory(directory) as unfinished:
         unfinished.mkdir()
         write_exact_text(text, unfinished, model.row_encoder.max_length)
@@ -88,8 +84,7 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
             if not all(map(np.array_equal, exported.encode(*columns), ids)):
                 raise UserError("tokenizer.json gives other ids than this program's tokenizer; "
                                 "nothing was exported.")
-            difference = compare(
-                exported.score(*tokens), network_outputs(model, tokens), _TOLERANCE[kind])
+            difference = comparison.compare(exported.score(*tokens), outputs, _TOLERANCE[kind])
             lines.append(f"{kind}: within {difference:.1e} of the trained network")
         megabytes = (unfinished / MODEL_FILE).stat().st_size / 1e6
     print(f"exported {directory}: quantization {quantization}, {megabytes:,.1f} MB, takes rows of "

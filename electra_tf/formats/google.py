@@ -16,14 +16,8 @@ from electra_tf.core import storage, strict_json
 from electra_tf.core.atomic_file import make_directory, write_json
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
-from electra_tf.formats.parts import (
-    drop_padding_rows,
-    infer_generator,
-    note_unused,
-    require_networks,
-    require_pretrained,
-)
-from electra_tf.formats.pretrained import BERT_SIZES, BERT_TRAINING_SETTINGS, Checkpoint
+from electra_tf.formats import parts
+from electra_tf.formats.pretrained import BERT_NAMES, BERT_TRAINING_SETTINGS, Checkpoint
 from electra_tf.text.normalization import Normalization, TextSettings
 from electra_tf.text.vocabulary import VOCABULARY_FILE
 
@@ -49,20 +43,20 @@ def read(prefix: str, vocab_file: Path | None, normalization: Normalization | No
         # The encoder, and the networks' other parts; a task's head and global_step are left out.
         scope = "bert" if any(name.startswith("bert/") for name in names) else "electra"
         used = re.compile(f"{scope}/(embeddings|encoder)|generator|discriminator_predictions/")
-        note_unused([name for name in names if stored[name] and not used.match(name)], prefix)
+        parts.note_unused([name for name in names if stored[name] and not used.match(name)], prefix)
         weights = {re.sub("^bert/", ENCODER, name): reader.get_tensor(name)
                    for name in names if used.match(name)}
     model = infer_model(weights, prefix, num_heads)
     _require_heads_of_64_units(model, prefix)
-    model, weights = drop_padding_rows(model, weights, text.vocabulary, prefix)
+    model, weights = parts.drop_padding_rows(model, weights, text.vocabulary, prefix)
     checkpoint = Checkpoint(source=prefix, config=model, text=text, weights=weights)
-    require_networks(checkpoint)
+    parts.require_networks(checkpoint)
     return checkpoint
 
 
 def write(checkpoint: Checkpoint, directory: Path) -> None:
     """Writes `model.ckpt.*`, as TensorFlow 1's saver does, `vocab.txt` and `bert_config.json`."""
-    require_pretrained(checkpoint)
+    parts.require_pretrained(checkpoint)
     _require_heads_of_64_units(checkpoint.config, checkpoint.source)
     make_directory(directory)
     # One op writes the names and values that TensorFlow 1's saver would.
@@ -73,9 +67,8 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
         tensors=[tf.constant(checkpoint.weights[name]) for name in names])
     checkpoint.text.save(directory / VOCABULARY_FILE)
     # The settings, under BERT's names.
-    names = BERT_SIZES | BERT_TRAINING_SETTINGS
     write_json(directory / CONFIG_FILE, {
-        bert_name: getattr(checkpoint.config, name) for name, bert_name in names.items()})
+        bert_name: getattr(checkpoint.config, name) for name, bert_name in BERT_NAMES.items()})
 
 
 def _require_heads_of_64_units(model: ModelConfig, source: str) -> None:
@@ -125,7 +118,7 @@ def infer_model(weights: Weights, source: str, num_heads: int | None = None) -> 
             "published model's. Convert it: python -m "
             f"electra_tf.apps.tools.convert_checkpoint --from={source} --to=NEW_DIRECTORY "
             "--to_format=run --num_heads=HEADS")
-    return infer_generator(ModelConfig(
+    return parts.infer_generator(ModelConfig(
         vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=hidden_size,
         num_layers=num_layers, num_heads=num_heads,
         intermediate_size=shape("electra/encoder/layer_0/intermediate/dense/bias")[0],

@@ -22,7 +22,13 @@ from electra_tf.core.atomic_file import make_directory, write_atomically, write_
 from electra_tf.core.command_line import command
 from electra_tf.core.errors import UserError, note, note_once
 from electra_tf.core.storage import MIB, Path
-from electra_tf.formats import hugging_face_heads, modernbert, roformer, sentence_transformers
+from electra_tf.formats import (
+    hugging_face_heads,
+    modernbert,
+    parts,
+    roformer,
+    sentence_transformers,
+)
 from electra_tf.formats.hugging_face_heads import Config
 from electra_tf.formats.hugging_face_tokenizer import (
     CONFIG_FILE,
@@ -38,22 +44,7 @@ from electra_tf.formats.hugging_face_weights import (
     read_weights,
     weights_file,
 )
-from electra_tf.formats.parts import (
-    drop_padding_rows,
-    extract,
-    infer_generator,
-    join_networks,
-    note_unused,
-    require_networks,
-    require_only_networks,
-    task_config,
-)
-from electra_tf.formats.pretrained import (
-    BERT_SIZES,
-    BERT_TRAINING_SETTINGS,
-    GENERATOR_BIAS,
-    Checkpoint,
-)
+from electra_tf.formats.pretrained import BERT_NAMES, GENERATOR_BIAS, Checkpoint
 from electra_tf.modeling.parameter_shapes import GENERATOR, RESTORER, Shapes, full_encoder
 from electra_tf.modeling.specs import discriminator, language_model
 from electra_tf.text.normalization import TextSettings
@@ -66,7 +57,6 @@ _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
                 "discriminator_predictions.dense_prediction.weight",
             "discriminator_predictions/dense_1/bias":
                 "discriminator_predictions.dense_prediction.bias"}
-_CONFIG_NAMES = BERT_SIZES | BERT_TRAINING_SETTINGS
 _ENCODERS = frozenset({"ElectraModel", "BertModel", "BertForMaskedLM", "BertForPreTraining",
                        "BertForNextSentencePrediction"})
 """Classes of which the encoder is read; BERT's heads of pre-training are not used."""
@@ -148,12 +138,12 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
                         f"{command('finetune')} --init_checkpoint={directory}")
 
     # Whatever is left has no place in this program's model.
-    note_unused(others, str(weights_file(directory)))
+    parts.note_unused(others, str(weights_file(directory)))
     checkpoint = Checkpoint(source=str(path), config=model, text=text, weights=weights,
                             pooling=pooling, task=task, task_settings=settings,
                             objective=objective)
     if task is None:
-        require_networks(checkpoint)
+        parts.require_networks(checkpoint)
     return checkpoint
 
 
@@ -187,9 +177,9 @@ def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
     # The generator's weights, without embeddings that equal the discriminator's.
     _, generator, others = _convert(tensors, config, shape, language_model(
         "generator", encoder, full_encoder(encoder)).weights, text, directory)
-    note_unused(others, str(weights_file(directory)))
-    weights = join_networks(weights, generator, str(directory))
-    return infer_generator(
+    parts.note_unused(others, str(weights_file(directory)))
+    weights = parts.join_networks(weights, generator, str(directory))
+    return parts.infer_generator(
         model, weights, str(directory), encoder.num_heads), weights
 
 
@@ -218,10 +208,10 @@ def _download(model: str, revision: str | None, folders: Sequence[str]) -> Path:
     elif not (directory / ADAPTER_FILE).exists():
         raise UserError(f"{model} holds no config.json; it is not a model of transformers.")
     # The first file of weights that the model has, or an index and the files that it names.
-    for name, parts in WEIGHTS_FILES.items():
+    for name, pattern in WEIGHTS_FILES.items():
         if (download(name) / name).exists():
-            if parts:
-                download(parts)
+            if pattern:
+                download(pattern)
             break
     return directory
 
@@ -242,7 +232,7 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
         weights = {name: value for name, value in checkpoint.weights.items()
                    if not name.startswith(hugging_face_heads.HEAD)}
         require_exactly(weights, full_encoder(encoder), checkpoint.source)
-        task = task_config(checkpoint)
+        task = parts.task_config(checkpoint)
         _write_network(checkpoint.text, directory, encoder, weights, entries, head,
                        task.max_seq_length)
         if task.long_texts is not LongTexts.TRUNCATE:
@@ -251,14 +241,14 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
         if checkpoint.pooling.normalize:
             sentence_transformers.write(checkpoint.pooling, encoder.hidden_size, directory)
         return
-    require_only_networks(checkpoint)
+    parts.require_only_networks(checkpoint)
     # The networks of pre-training, each with its own copy of shared embeddings.
     for name, has_head in ((DISCRIMINATOR, checkpoint.has_discriminator),
                            (GENERATOR, checkpoint.has_generator),
                            (RESTORER, checkpoint.has_restorer)):
         if name != DISCRIMINATOR and not has_head:
             continue
-        encoder, weights = extract(checkpoint, name)
+        encoder, weights = parts.extract(checkpoint, name)
         if name == GENERATOR and encoder.is_modern and (
                 encoder.embedding_size != encoder.hidden_size):
             note("ModernBERT's embeddings have the hidden size: the generator is not written. "
@@ -316,7 +306,7 @@ def encoder_entries(encoder: EncoderConfig, text: TextSettings) -> dict[str, Any
     """Returns the entries of config.json that describe an encoder."""
     return {"model_type": "electra", "hidden_act": "gelu",
             "layer_norm_eps": encoder.layer_norm_epsilon,
-            **{entry: getattr(encoder, name) for name, entry in _CONFIG_NAMES.items()},
+            **{entry: getattr(encoder, name) for name, entry in BERT_NAMES.items()},
             "pad_token_id": text.vocabulary.pad_id, "torch_dtype": "float32"}
 
 
@@ -347,7 +337,7 @@ def read_config(directory: Path, tensors: Collection[str] = ()) -> tuple[Config,
     else:
         config = strict_json.read(path, Config, max_bytes=max_bytes)
     # BERT's embeddings have the hidden size; only ELECTRA projects smaller ones.
-    settings = {name: getattr(config, entry) for name, entry in _CONFIG_NAMES.items()
+    settings = {name: getattr(config, entry) for name, entry in BERT_NAMES.items()
                 if getattr(config, entry) is not None}
     is_electra = any(name.startswith("electra.") or "embeddings_project." in name
                      for name in tensors)
@@ -396,7 +386,7 @@ def _convert(tensors: dict[str, np.ndarray], config: Config, model: ModelConfig,
                           for name, shape in shapes.items()}, source)
     # float32 kernels [in, out], and embeddings of as many rows as the vocabulary has tokens.
     weights = {name: tensors[names[name]].astype(np.float32) for name in shapes}
-    return *drop_padding_rows(model, {
+    return *parts.drop_padding_rows(model, {
         name: value.T if name.endswith("/kernel") else value for name, value in weights.items()},
         text.vocabulary, source), others
 

@@ -112,9 +112,6 @@ def main() -> None:
     values = flags.FLAGS
     size = values.model_size or "small"
     config = resolve(size, values.recipe, overrides.given_settings(SETTINGS))
-    if values.utilization is not None and not 0.0 < values.utilization <= 1.0:
-        raise UserError("--utilization must be in (0, 1], a fraction of the peak. "
-                        f"Received: {values.utilization}")
 
     # Its parameters and FLOPs.
     cost = cost_of(config, config.data.max_seq_length or PUBLISHED_LENGTHS[size])
@@ -215,8 +212,8 @@ def define() -> None:
                       f"Kinds of devices, separated by commas: {', '.join(DEVICES)}. "
                       "Default: v100,a100,h100,tpu v3.")
     flags.DEFINE_integer("count", 1, "Number of devices of each kind.", 1, 1_000_000)
-    flags.DEFINE_float("utilization", None, "Fraction of the peak FLOP/s that matmuls reach, in "
-                       "(0, 1]. Default: typical values, which the command prints.")
+    flags.DEFINE_float("utilization", None, "Fraction of the peak FLOP/s that matmuls reach. "
+                       "Default: typical values, which the command prints.", 0.001, 1.0)
 
 
 run = functools.partial(command_line.run, main, define, summary=__doc__, groups={

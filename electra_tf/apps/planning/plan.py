@@ -12,7 +12,6 @@ from absl import flags
 
 from electra_tf.config.pretraining import resolve
 from electra_tf.core import command_line, storage
-from electra_tf.core.errors import UserError
 from electra_tf.data import manifest
 from electra_tf.pretraining.command import parse_duration
 from electra_tf.reporting.learning_curves import NETWORKS
@@ -28,9 +27,6 @@ PAPER_TOKENS = 16.4e9  # ELECTRA-Small's: 1,000,000 steps of 128 x 128 tokens.
 def main() -> None:
     """Measures, and prints the table and the command."""
     values = flags.FLAGS
-    for name in ("budget", "data_dir"):
-        if not values[name].value:
-            raise UserError(f"--{name} is needed: {values[name].help}")
     seconds, records = parse_duration(values.budget), manifest.load_records(values.data_dir)
     print(f"measuring {len(NETWORKS)} networks for about 20 s each ...", flush=True)
     from electra_tf.pretraining import budget  # TensorFlow takes seconds to import.
@@ -76,8 +72,10 @@ def main() -> None:
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_string("budget", None, "Time for the run, such as 45m, 1h30m or 2d.")
-    flags.DEFINE_string("data_dir", None, "Directory of records, as data_prep built them.")
+    flags.DEFINE_string("budget", None, "Time for the run, such as 45m, 1h30m or 2d.",
+                        required=True)
+    flags.DEFINE_string("data_dir", None, "Directory of records, as data_prep built them.",
+                        required=True)
     flags.DEFINE_string("model_dir", "runs/planned", "Directory of the run in the command.")
 
 
