@@ -17,7 +17,7 @@ from electra_tf.core.atomic_file import make_directory, write_json
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
 from electra_tf.formats import parts
-from electra_tf.formats.pretrained import BERT_NAMES, BERT_TRAINING_SETTINGS, Checkpoint
+from electra_tf.formats.pretrained import BERT_NAMES, BERT_TRAINING_NAMES, Checkpoint
 from electra_tf.text.normalization import Normalization, TextSettings
 from electra_tf.text.vocabulary import VOCABULARY_FILE
 
@@ -124,7 +124,7 @@ def infer_model(weights: Weights, source: str, num_heads: int | None = None) -> 
         intermediate_size=shape("electra/encoder/layer_0/intermediate/dense/bias")[0],
         max_position_embeddings=shape("electra/embeddings/position_embeddings")[0],
         type_vocab_size=shape("electra/embeddings/token_type_embeddings")[0],
-        **{name: getattr(config, bert_name) for name, bert_name in BERT_TRAINING_SETTINGS.items()
+        **{name: getattr(config, bert_name) for name, bert_name in BERT_TRAINING_NAMES.items()
            if getattr(config, bert_name) is not None}), weights, source)
 
 

@@ -241,7 +241,7 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
         if checkpoint.pooling.normalize:
             sentence_transformers.write(checkpoint.pooling, encoder.hidden_size, directory)
         return
-    parts.require_only_networks(checkpoint)
+    parts.require_networks(checkpoint)
     # The networks of pre-training, each with its own copy of shared embeddings.
     for name, has_head in ((DISCRIMINATOR, checkpoint.has_discriminator),
                            (GENERATOR, checkpoint.has_generator),

@@ -19,7 +19,6 @@ from electra_tf.core.storage import MIB, Path
 from electra_tf.formats import hugging_face_heads as heads
 from electra_tf.text.normalization import TextSettings
 
-MODEL_TYPE = heads.MODERNBERT
 _CLASSES = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification",
             "ForQuestionAnswering")
 _GLOBAL, _LOCAL = "full_attention", "sliding_attention"
@@ -37,7 +36,7 @@ class _Rope(strict_json.OpenObject):
 class _Config(heads.Config):
     """The entries of config.json that are read; defaults are transformers'."""
 
-    model_type: Literal[MODEL_TYPE]
+    model_type: Literal[heads.MODERNBERT]
     type_vocab_size: int = 2
     hidden_dropout_prob: float = 0.0
     attention_probs_dropout_prob: float = 0.0
@@ -101,7 +100,7 @@ def entries(entries: dict[str, Any], encoder: EncoderConfig, text: TextSettings)
             "classifier_dropout", "classifier_pooling", "electra_tf")
     tokens, bases = text.vocabulary, (encoder.rotary_base, encoder.local_rotary_base)
     return {name: value for name, value in entries.items() if name in kept} | {
-        "model_type": MODEL_TYPE, "architectures": entries["architectures"],
+        "model_type": heads.MODERNBERT, "architectures": entries["architectures"],
         "hidden_activation": "gelu", "norm_eps": encoder.layer_norm_epsilon,
         **dict.fromkeys(("norm_bias", "attention_bias", "mlp_bias", "classifier_bias"), False),
         **dict.fromkeys(("embedding_dropout", "mlp_dropout"), encoder.hidden_dropout),

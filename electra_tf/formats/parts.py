@@ -73,7 +73,17 @@ def extract(checkpoint: Checkpoint, network: str) -> tuple[EncoderConfig, Weight
 
 
 def require_networks(checkpoint: Checkpoint) -> None:
-    """Raises `UserError` unless a model is a whole encoder, with or without heads and generator."""
+    """Raises `UserError` unless a model is a whole encoder, with or without heads and generator.
+
+    It has no parts that only a run holds.
+    """
+    parts = {name.split("/")[0] for name in checkpoint.weights}.difference(
+        (parameter_shapes.ENCODER, GENERATOR), (
+            f"{network}_predictions" for network in ("discriminator", GENERATOR, RESTORER)))
+    if parts:
+        raise UserError(f"{checkpoint.source} has objective.name={checkpoint.objective}; this "
+                        f"format has no place for its {first_five(sorted(parts))}. Use "
+                        "--to_format=run.")
     encoder = checkpoint.config.discriminator
     # The encoder, the discriminator's head if there is one, and what the generator doesn't share.
     shapes = (specs.discriminator(encoder).weights if checkpoint.has_discriminator
@@ -99,18 +109,6 @@ def require_pretrained(checkpoint: Checkpoint) -> None:
         raise UserError(f"{checkpoint.source} has objective.name={checkpoint.objective}, whose "
                         "encoder has a head that predicts tokens; this format has no place for "
                         "it. Use --to_format=hugging_face or run.")
-    require_only_networks(checkpoint)
-
-
-def require_only_networks(checkpoint: Checkpoint) -> None:
-    """Raises `UserError` as `require_networks` does, and for parts that only a run holds."""
-    parts = {name.split("/")[0] for name in checkpoint.weights}.difference(
-        (parameter_shapes.ENCODER, GENERATOR), (
-            f"{network}_predictions" for network in ("discriminator", GENERATOR, RESTORER)))
-    if parts:
-        raise UserError(f"{checkpoint.source} has objective.name={checkpoint.objective}; this "
-                        f"format has no place for its {first_five(sorted(parts))}. Use "
-                        "--to_format=run.")
     require_networks(checkpoint)
 
 

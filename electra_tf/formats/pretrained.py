@@ -25,15 +25,15 @@ from electra_tf.modeling.parameter_shapes import RESTORER
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.normalization import Normalization, TextSettings
 
-BERT_TRAINING_SETTINGS = {"hidden_dropout": "hidden_dropout_prob",
-                          "attention_dropout": "attention_probs_dropout_prob",
-                          "initializer_range": "initializer_range"}
+BERT_TRAINING_NAMES = {"hidden_dropout": "hidden_dropout_prob",
+                       "attention_dropout": "attention_probs_dropout_prob",
+                       "initializer_range": "initializer_range"}
 """Setting that only affects training -> its name in the files of BERT and Hugging Face."""
 BERT_NAMES = {
     "vocab_size": "vocab_size", "embedding_size": "embedding_size", "hidden_size": "hidden_size",
     "num_layers": "num_hidden_layers", "num_heads": "num_attention_heads",
     "intermediate_size": "intermediate_size", "max_position_embeddings": "max_position_embeddings",
-    "type_vocab_size": "type_vocab_size"} | BERT_TRAINING_SETTINGS
+    "type_vocab_size": "type_vocab_size"} | BERT_TRAINING_NAMES
 """The same, with the sizes."""
 GENERATOR_BIAS = "generator_predictions/output_bias"
 

@@ -16,12 +16,7 @@ from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import storage, strict_json
 from electra_tf.core.storage import Path
-from electra_tf.formats.pretrained import (
-    BERT_TRAINING_SETTINGS,
-    GENERATOR_BIAS,
-    Checkpoint,
-    Pooling,
-)
+from electra_tf.formats.pretrained import BERT_TRAINING_NAMES, GENERATOR_BIAS, Checkpoint, Pooling
 from electra_tf.tasks.registry import recipe
 from electra_tf.tasks.task import Kind, TaskSpec
 
@@ -91,7 +86,7 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
     else:
         # The recipe has dropout rates of its own.
         config = override(recipe(checkpoint.task.name, checkpoint.config), {
-            f"model.{name}": getattr(checkpoint.config, name) for name in BERT_TRAINING_SETTINGS
+            f"model.{name}": getattr(checkpoint.config, name) for name in BERT_TRAINING_NAMES
         } | checkpoint.task_settings)
         identity = run_directory.identity(config, facts | checkpoint.task.to_dict())
     run_directory.open_run_dir(directory, identity)
