@@ -70,8 +70,8 @@ class Electra:
 
         A directory of sentence-transformers defines pooling, normalization and length; other
         checkpoints have the mean of all tokens, [CLS] and [SEP] included. Cosines of vectors from
-        pre-training alone say little about the similarity of texts: train the encoder
-        for them first (docs/how_to/sentence_embeddings.md).
+        pre-training alone say little about the similarity of texts: train the encoder for them
+        first (docs/how_to/sentence_embeddings.md).
 
         Args:
             texts: N texts. Texts that are longer than the encoder reads are cut, with a warning.
@@ -214,10 +214,7 @@ class Electra:
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def _embed_batch(self, texts: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-        """Returns the vectors of texts, float32 [B, H] by mode of pooling.
-
-        The other output has the numbers of tokens before the cut, int32 [B].
-        """
+        """Returns vectors, float32 [B, H] by mode of pooling, and uncut lengths, int32 [B]."""
         tokens, lengths = self._embedding_row_encoder.encode_counted(texts)
         hidden = self.encoder(tokens._asdict())
         return {mode: pool(hidden, hidden._keras_mask, mode) for mode in POOLING_MODES}, lengths

@@ -202,10 +202,7 @@ class ElectraEncoder(tf_keras.layers.Layer):
 
 
 def columns_of(inputs: Any, pad_id: int) -> Sequence[tf.Tensor]:
-    """Returns a tensor of ids, or one or two columns of texts, string [B].
-
-    Outside of graphs, `UserError` for texts that are not UTF-8.
-    """
+    """Returns a tensor of ids, or one or two columns of texts, string [B]; raises `UserError`."""
     if isinstance(inputs, tuple) and any(isinstance(value, str | bytes) for value in inputs):
         raise UserError("a tuple of strings is ambiguous; write [('a', 'b')] for one pair of texts "
                         f"and ['a', 'b'] for two texts. Received: {shown(inputs)}")

@@ -56,11 +56,11 @@ class TaskModel:
 
         Args:
             examples: Texts, or pairs of texts for a task that reads two, `[["a", "b"], ["c", "d"]]`
-                for (a, b) and (c, d). Tagging takes texts with
-                spaces between words, or lists of words; extractive QA (question, context) pairs.
-                Texts longer than the run's `max_seq_length` are cut, with a warning, or read in
-                windows if it was trained with `long_texts="windows"`. Of a data frame with several
-                columns, those of the task are read; for QA "question" and "context".
+                for (a, b) and (c, d). Tagging takes texts with spaces between words, or lists of
+                words; extractive QA (question, context) pairs. Texts longer than the run's
+                `max_seq_length` are cut, with a warning, or read in windows if it was trained with
+                `long_texts="windows"`. Of a data frame with several columns, those of the task are
+                read; for QA "question" and "context".
 
         Returns:
             A dictionary for each, as `run_finetuning.py --mode=predict` writes it. "prediction" is

@@ -21,10 +21,7 @@ def write_checksums(directory: pathlib.Path) -> None:
 
 
 def require_intact(directory: pathlib.Path, *, needed: bool = False) -> None:
-    """Compares a directory with its checksums, if it has any; `UserError` names a damaged file.
-
-    With `needed`, a directory without checksums is refused too.
-    """
+    """Raises `UserError` for a damaged file, and if checksums are `needed` and missing."""
     if not (directory / CHECKSUMS).exists():
         if needed:
             raise UserError(f"{directory} holds no {CHECKSUMS}; copy the whole export, or export "

@@ -187,10 +187,7 @@ class ServedTask(Servable):
 
 
 def build(checkpoint: Checkpoint) -> Servable:
-    """Returns a fine-tuned model, a pre-trained discriminator or an encoder, in float32.
-
-    Raises `UserError` for a discriminator of energies.
-    """
+    """Returns a fine-tuned model, discriminator or encoder in float32; `UserError` for energies."""
     # A fine-tuned model, with its task's head.
     if checkpoint.task is not None:
         spec, task = checkpoint.task, task_config(checkpoint)

@@ -28,10 +28,7 @@ _PUBLISHED_HEADS = {(256, 12): 4, (768, 12): 12, (1024, 24): 16}
 
 def read(prefix: str, vocab_file: Path | None, normalization: Normalization | None,
          num_heads: int | None) -> Checkpoint:
-    """Returns the networks of a TensorFlow checkpoint of Google's code, of BERT's the encoder.
-
-    A note names the weights of other heads.
-    """
+    """Returns the networks of a checkpoint of Google's code, and the encoder of BERT's."""
     vocab_file = vocab_file or storage.path(prefix).parent / VOCABULARY_FILE
     text = TextSettings.load(vocab_file, normalization, cased_fix=(
         "Convert the checkpoint: python -m electra_tf.apps.tools.convert_checkpoint "

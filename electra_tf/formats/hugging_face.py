@@ -220,10 +220,8 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
     """Writes a fine-tuned model, or `discriminator/` and, if they exist, `generator/`, `restorer/`.
 
     `discriminator/` of a model without a discriminator holds its encoder; `restorer/` holds that
-    encoder with the head that predicts tokens. Sentence embeddings also
-    get the files of sentence-transformers.
-
-    Raises `UserError` for missing or unknown weights, or a head that Hugging Face doesn't have.
+    encoder with the head that predicts tokens. Sentence embeddings also get the files of
+    sentence-transformers. Raises `UserError` for missing or unknown weights or heads.
     """
     if checkpoint.task is not None:
         # A fine-tuned model: the encoder and the head of Hugging Face's class.

@@ -101,10 +101,7 @@ class Config(strict_json.OpenObject):
 
 
 def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
-    """Returns a head's weights in Hugging Face's form, and its entries of config.json.
-
-    Raises `UserError` for more or fewer layers than those of Hugging Face's head.
-    """
+    """Returns weights and config.json of Hugging Face's head; `UserError` for other layers."""
     spec, source = checkpoint.task, checkpoint.source
     modern = checkpoint.config.is_modern
     form, inputs = _form(KINDS[spec.kind], modern), checkpoint.config.hidden_size

@@ -103,10 +103,7 @@ class _TokenizerFile(strict_json.OpenObject):
 
 
 def read_text(directory: Path) -> TextSettings:
-    """Returns the vocabulary and normalization of a network; `UserError` for unreadable files.
-
-    The caller compares the number of tokens with the rows of the embeddings.
-    """
+    """Returns the vocabulary and normalization of a network; `UserError` for unreadable files."""
     # tokenizer_config.json decides which class reads the vocabulary, and which file has it.
     config, path = _read_config(directory), directory / TOKENIZER_FILE
     model = _read(path, dict[str, Any]).get("model") if path.exists() else None

@@ -126,10 +126,7 @@ def _read_file(path: Path) -> Iterable[tuple[str, np.ndarray]]:
 
 
 def _read_keras(path: Path) -> Iterable[tuple[str, np.ndarray]]:
-    """Returns the weights of Keras' HDF5 format; layers that share a weight repeat it.
-
-    Kernels are transposed.
-    """
+    """Returns the weights of Keras' HDF5 format, kernels transposed; shared ones are repeated."""
     import h5py  # Only these files need it.
 
     content, weights = io.BytesIO(read_bytes(path, _MAX_WEIGHT_BYTES)), []

@@ -62,10 +62,7 @@ class _Config(heads.Config):
 
 
 def read_config(path: Path) -> tuple[heads.Config, dict[str, Any]]:
-    """Returns config.json with ELECTRA's names, and the settings of ModernBERT's layers.
-
-    Raises `UserError` for entries that change what the layers compute.
-    """
+    """Returns config.json with ELECTRA's names, and the layers' settings; `UserError` for others."""
     # Which layers are global: 0, n, 2 n and so on.
     file = strict_json.read(path, _Config, max_bytes=4 * MIB)
     every = file.global_attn_every_n_layers
@@ -117,10 +114,7 @@ def entries(entries: dict[str, Any], encoder: EncoderConfig, text: TextSettings)
 
 
 def from_electra(tensors: Weights, encoder: EncoderConfig) -> Weights:
-    """Renames a network's weights.
-
-    Raises `UserError` for embeddings of another size than the hidden vectors.
-    """
+    """Renames a network's weights; `UserError` for embeddings of another size than hidden ones."""
     if encoder.embedding_size != encoder.hidden_size:
         raise UserError("ModernBERT's embeddings have the hidden size; this network has "
                         f"embedding_size={encoder.embedding_size} and "

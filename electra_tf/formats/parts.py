@@ -73,10 +73,7 @@ def extract(checkpoint: Checkpoint, network: str) -> tuple[EncoderConfig, Weight
 
 
 def require_networks(checkpoint: Checkpoint) -> None:
-    """Raises `UserError` unless a model is a whole encoder, with or without heads and generator.
-
-    It has no parts that only a run holds.
-    """
+    """Raises `UserError` unless a model is a whole encoder, maybe with heads and a generator."""
     parts = {name.split("/")[0] for name in checkpoint.weights}.difference(
         (parameter_shapes.ENCODER, GENERATOR), (
             f"{network}_predictions" for network in ("discriminator", GENERATOR, RESTORER)))

@@ -33,10 +33,7 @@ def electra_class(architecture: str) -> str:
 
 
 def to_electra(tensors: Weights, num_heads: int, source: str) -> Weights:
-    """Renames the weights of RoFormer's classes and reorders the pairs of queries and keys.
-
-    Raises `UserError` for other angles than RoFormer's, and for a second bias of the output layer.
-    """
+    """Renames weights and reorders pairs of queries and keys; `UserError` for other angles."""
     weights: Weights = {}
     for name, value in tensors.items():
         if name.endswith(_ANGLES):

@@ -74,10 +74,7 @@ class RunCost:
 
 
 def cost_of(config: PretrainingConfig, length: int) -> RunCost:
-    """Returns the computation of a run whose examples have `length` tokens.
-
-    Raises `UserError` for examples longer than the positions, or a missing generator.
-    """
+    """Returns the computation of a run on examples of `length` tokens; `UserError` if too long."""
     # TensorFlow takes seconds to import, which --help does not need.
     from electra_tf.config.objectives import objective_class
     from electra_tf.formats import pretrained
