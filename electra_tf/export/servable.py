@@ -106,8 +106,8 @@ class TextEncoder(Servable):
     def signatures(self) -> Signatures:
         """Adds `embed` and `embed_tokens`."""
         return super().signatures() | {
-            "embed": trace(self.embed, self.columns, tf.string, [None]),
-            "embed_tokens": trace(self.embed_tokens, self.columns, tf.string, [None])}
+            function.__name__: trace(function, self.columns, tf.string, [None])
+            for function in (self.embed, self.embed_tokens)}
 
     def embed(self, text: tf.Tensor) -> Outputs:
         """Returns `pooled`, as `pooling` says the mean or others, and the vector of [CLS], `cls`.

@@ -62,7 +62,7 @@ class _Config(heads.Config):
 
 
 def read_config(path: Path) -> tuple[heads.Config, dict[str, Any]]:
-    """Returns config.json with ELECTRA's names, and the layers' settings; `UserError` for others."""
+    """Returns config.json by ELECTRA's names, and the layers' settings; `UserError` for others."""
     # Which layers are global: 0, n, 2 n and so on.
     file = strict_json.read(path, _Config, max_bytes=4 * MIB)
     every = file.global_attn_every_n_layers

@@ -52,15 +52,12 @@ def count(data_dir: Path, manifest: Manifest, vocabulary: Vocabulary) -> dict[st
     statistics = {}
     for split in SPLITS:
         # Token counts [V], and a length and a hash of each example's ids.
-        frequencies = np.zeros(vocabulary.size, np.int64)
-        lengths: list[int] = []
-        hashes: list[int] = []
+        frequencies, facts = np.zeros(vocabulary.size, np.int64), []
         for ids in read_examples(data_dir, manifest, split):
             np.add.at(frequencies, ids, 1)
-            lengths.append(len(ids))
-            hashes.append(hash(ids.tobytes()))
+            facts.append((len(ids), hash(ids.tobytes())))
         statistics[split] = Statistics(
-            np.array(lengths, np.int64), np.array(hashes, np.int64), frequencies)
+            *np.array(facts, np.int64).reshape(-1, 2).T, frequencies)
     return statistics
 
 

@@ -40,8 +40,7 @@ def main() -> None:
         paradigms = tfds_source.read_blimp(None)
     elif values.blimp:
         directory = storage.path(values.blimp)
-        paths = sorted(path for path in directory.iterdir() if path.suffix == ".jsonl"
-                       ) if directory.is_dir() else []
+        paths = sorted(directory.glob("*.jsonl"))
         if not paths:
             raise UserError(f"--blimp={directory} holds no .jsonl files; BLiMP has them in its "
                             "folder data/.")
