@@ -377,7 +377,7 @@ def _convert(tensors: dict[str, np.ndarray], config: Config, model: ModelConfig,
                             "matrix of their own (tie_word_embeddings: false) are not supported. "
                             "For the discriminator alone, name its own directory.")
     # Tensors of other modules than those of the shapes are left to the caller.
-    modules = tuple(prefix + name.removeprefix(prefix).split(".")[0] for name in names.values())
+    modules = tuple(re.match(f"({prefix})?[^.]+", name)[0] for name in names.values())
     own = {name: value for name, value in tensors.items() if name.startswith(modules)}
     others = {name: value for name, value in tensors.items() if name not in own}
     require_exactly(own, {names[name]: shape[::-1] if name.endswith("/kernel") else shape
