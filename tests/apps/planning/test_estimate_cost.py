@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from electra_tf.apps.planning import estimate_cost, paper_flops
+from electra_tf.apps.planning import estimate_cost
 from electra_tf.apps.planning.estimate_cost import INFERENCE_LENGTH, PUBLISHED_LENGTHS, cost_of
 from electra_tf.config.model import EncoderConfig
 from electra_tf.config.objectives import OBJECTIVES
@@ -33,7 +33,7 @@ def masked(hidden, layers, *, batch, steps, embedding=0, vocabulary=30522, lengt
         attention_dropout=0.1, initializer_range=0.02, num_heads=hidden // 64,
         intermediate_size=4 * hidden)
     network = language_model("language model", shape, full_encoder(shape), fraction=fraction)
-    return batch * length * steps * paper_flops.training_per_token([network], length)
+    return batch * length * steps * estimate_cost.paper_training_flops([network], length)
 
 
 def cost(size, **changes):
