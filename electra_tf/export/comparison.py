@@ -47,11 +47,11 @@ def network_outputs(model: Servable, tokens: Sequence[np.ndarray]) -> Outputs:
 
 
 def compare(outputs: Outputs, expected: Outputs, tolerance: float, *,
-            only_numbers: bool = False) -> float:
+            mask: np.ndarray | None = None, only_numbers: bool = False) -> float:
     """Compares a file's outputs with a network's; texts must be equal, unless `only_numbers`.
 
-    Returns the largest difference, relative for numbers above 1; raises `UserError` above the
-    tolerance.
+    Positions with 0 in the mask [B, L] have no effect. Returns the largest difference, relative for
+    numbers above 1; raises `UserError` above the tolerance.
     """
     outputs, expected = ({name: np.asarray(values) for name, values in part.items()}
                          for part in (outputs, expected))
@@ -63,6 +63,8 @@ def compare(outputs: Outputs, expected: Outputs, tolerance: float, *,
     for name, values in outputs.items():
         # max |a - e| / max(1, |e|).
         difference, trained = np.inf, expected[name]
+        if mask is not None and values.shape[:2] == trained.shape[:2] == mask.shape:
+            values, trained = values[mask > 0], trained[mask > 0]
         if values.shape == trained.shape and np.issubdtype(values.dtype, np.floating):
             difference = float(np.max(
                 np.abs(values - trained) / np.maximum(1.0, np.abs(trained)), initial=0.0))

@@ -84,7 +84,8 @@ def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantiz
             if not all(map(np.array_equal, exported.encode(*columns), ids)):
                 raise UserError("tokenizer.json gives other ids than this program's tokenizer; "
                                 "nothing was exported.")
-            difference = comparison.compare(exported.score(*tokens), outputs, _TOLERANCE[kind])
+            difference = comparison.compare(
+                exported.score(*tokens), outputs, _TOLERANCE[kind], mask=tokens[2])
             lines.append(f"{kind}: within {difference:.1e} of the trained network")
         megabytes = (unfinished / MODEL_FILE).stat().st_size / 1e6
     print(f"exported {directory}: quantization {quantization}, {megabytes:,.1f} MB, takes rows of "

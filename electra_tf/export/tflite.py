@@ -53,7 +53,8 @@ def export(model: Servable, path: Path, quantization: Quantization, length: int 
             tokens = [np.pad(part[:, :length], [(0, 0), (0, max(0, length - part.shape[1]))])
                       for part in tokens]
         outputs = _run_file(unfinished, tokens, 1 if length else len(tokens[0]))
-        difference = compare(outputs, network_outputs(model, tokens), _TOLERANCE[quantization])
+        difference = compare(outputs, network_outputs(model, tokens), _TOLERANCE[quantization],
+                             mask=tokens[2])
     takes = "rows of any length" if length is None else f"one row of {length} tokens"
     print(f"exported {path}: quantization {quantization}, {path.stat().st_size / 1e6:,.1f} MB, "
           f"takes {takes}\ncompared with the trained network: within {difference:.1e}", flush=True)
