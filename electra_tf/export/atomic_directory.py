@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 
 from electra_tf.core.atomic_file import TEMPORARY_PREFIX, make_directory, write_error
+from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path, RemotePath, os_errors
 
 ABANDONED_SECONDS = 3600.0

@@ -14,7 +14,8 @@ import tf_keras
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.model import EncoderConfig
 from electra_tf.core.errors import UserError
-from electra_tf.formats.parts import has_energies, task_config
+from electra_tf.formats.hugging_face_heads import task_config
+from electra_tf.formats.parts import has_energies
 from electra_tf.formats.pretrained import Checkpoint, Pooling
 from electra_tf.modeling import inference
 from electra_tf.modeling.electra import Discriminator

@@ -230,7 +230,7 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
         weights = {name: value for name, value in checkpoint.weights.items()
                    if not name.startswith(hugging_face_heads.HEAD)}
         require_exactly(weights, full_encoder(encoder), checkpoint.source)
-        task = parts.task_config(checkpoint)
+        task = hugging_face_heads.task_config(checkpoint)
         _write_network(checkpoint.text, directory, encoder, weights, entries, head,
                        task.max_seq_length)
         if task.long_texts is not LongTexts.TRUNCATE:

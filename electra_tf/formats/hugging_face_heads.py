@@ -15,11 +15,12 @@ import numpy as np
 from annotated_types import Interval
 
 from electra_tf.checkpoints.weights import Weights, require_exactly
+from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import ModelConfig
+from electra_tf.config.overrides import override
 from electra_tf.core import strict_json
 from electra_tf.core.command_line import command
 from electra_tf.core.errors import UserError, note_once, shown
-from electra_tf.formats.parts import task_config
 from electra_tf.formats.pretrained import Checkpoint, Pooling
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.kinds.base import HuggingFaceHead, TaskKind
@@ -98,6 +99,12 @@ class Config(strict_json.OpenObject):
     def architecture(self) -> str:
         """Name of the network's class; empty if the file has none."""
         return ", ".join(self.architectures or ())
+
+
+def task_config(checkpoint: Checkpoint) -> TaskConfig:
+    """Returns all settings of the task of a fine-tuned model."""
+    config = recipe(checkpoint.task.name, checkpoint.config)
+    return override(config, checkpoint.task_settings).task
 
 
 def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:

@@ -8,16 +8,13 @@ import numpy as np
 
 from electra_tf.checkpoints.checkpoint_files import first_five
 from electra_tf.checkpoints.weights import ENCODER, Weights, assign_parts, require_exactly
-from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import EncoderConfig, ModelConfig, Positions, Tying
 from electra_tf.config.objectives import OBJECTIVES
-from electra_tf.config.overrides import override
 from electra_tf.core.errors import UserError, note_once
 from electra_tf.formats.pretrained import GENERATOR_BIAS, Checkpoint
 from electra_tf.modeling import parameter_shapes, specs
 from electra_tf.modeling.electra import ElectraModel, Generator
 from electra_tf.modeling.parameter_shapes import GENERATOR, RESTORER
-from electra_tf.tasks.registry import recipe
 from electra_tf.text.vocabulary import Vocabulary
 
 
@@ -42,12 +39,6 @@ def build_restorer(checkpoint: Checkpoint) -> Generator:
 def has_energies(checkpoint: Checkpoint) -> bool:
     """Returns True if the discriminator returns energies instead of log odds of replacement."""
     return OBJECTIVES[checkpoint.objective].energies
-
-
-def task_config(checkpoint: Checkpoint) -> TaskConfig:
-    """Returns all settings of the task of a fine-tuned model."""
-    config = recipe(checkpoint.task.name, checkpoint.config)
-    return override(config, checkpoint.task_settings).task
 
 
 def extract(checkpoint: Checkpoint, network: str) -> tuple[EncoderConfig, Weights]:
