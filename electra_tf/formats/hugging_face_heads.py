@@ -289,14 +289,14 @@ def _named_task(kind: TaskKind, name: str | None, labels: tuple[str, ...]) -> Ta
     """
     # A task of GLUE counts with its own labels.
     task = glue.TASKS.get(name)
-    if task and task.labels and labels == task.spec.label_words:
+    if task and labels and labels == task.spec.label_words:
         return task.spec
     # Otherwise the kind, with the columns of GLUE's task if others fine-tuned on its pairs.
     spec = kind.build_spec(str(kind.kind), labels)
     task = glue.TASKS.get(re.sub("^glue[-_:/]|[-_]mm$|-", "", (name or "").lower()))
-    is_pair = task and len(task.text_columns) == 2 and kind.hugging_face.problem_type
-    return dataclasses.replace(spec, text_columns=task.text_columns,
-                               label_column=task.label_column) if is_pair else spec
+    is_pair = task and len(task.spec.text_columns) == 2 and kind.hugging_face.problem_type
+    return dataclasses.replace(spec, text_columns=task.spec.text_columns,
+                               label_column=task.spec.label_column) if is_pair else spec
 
 
 def _read_labels(config: Config, outputs: int, source: str) -> tuple[str, ...]:

@@ -23,18 +23,12 @@ _SUBMITTED = {"test_matched": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv",
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GlueTask:
-    """A task of the benchmark: its columns, labels, metrics and splits."""
+    """A task of the benchmark, and its files."""
 
-    name: str
+    spec: TaskSpec
     directory: str
-    text_columns: tuple[str, ...]
-    """Columns of the one or two texts."""
-    label_column: str = "label"
     inputs: tuple[str, ...] = ()
     """Names of the texts in an export, if a column's name is not an identifier."""
-    labels: tuple[str, ...] = BINARY
-    """Labels by class, as the files write them; empty for regression."""
-    metrics: tuple[str, ...] = ("accuracy",)
     dev: tuple[str, ...] = ("dev",)
     """Labelled splits that are not trained on."""
     tests: tuple[str, ...] = ("test",)
@@ -43,42 +37,33 @@ class GlueTask:
     """Column that names the test rows."""
     headerless: tuple[str, ...] | None = None
     """Columns of the labelled files; None if these have a header."""
-    largest: float = 1.0
-    """Largest label of a regression; the smallest is 0."""
-
-    @property
-    def spec(self) -> TaskSpec:
-        """Returns the specification, which is stored with a trained model."""
-        return TaskSpec(name=self.name, labels=self.labels, metrics=self.metrics,
-                        kind=Kind.CLASSIFICATION if self.labels else Kind.REGRESSION,
-                        scale=self.largest, text_columns=self.text_columns,
-                        label_column=self.label_column)
 
 
-TASKS = {task.name: task for task in (
-    GlueTask(
-        name="cola", directory="CoLA", text_columns=("sentence",), metrics=("mcc",),
-        headerless=("source", "label", "mark", "sentence")),
-    GlueTask(name="sst2", directory="SST-2", text_columns=("sentence",)),
-    GlueTask(
-        name="mrpc", directory="MRPC", text_columns=("#1 String", "#2 String"),
-        label_column="Quality", inputs=("sentence1", "sentence2"), metrics=("accuracy", "f1")),
-    GlueTask(
-        name="stsb", directory="STS-B", text_columns=("sentence1", "sentence2"),
-        label_column="score", labels=(), metrics=("pearson", "spearman"), largest=5.0),
-    GlueTask(
-        name="qqp", directory="QQP", text_columns=("question1", "question2"),
-        label_column="is_duplicate", metrics=("accuracy", "f1"), key_column="id"),
-    GlueTask(
-        name="mnli", directory="MNLI", text_columns=("sentence1", "sentence2"),
-        label_column="gold_label", labels=("contradiction", "entailment", "neutral"),
-        dev=("dev_matched", "dev_mismatched"),
-        tests=("test_matched", "test_mismatched", "diagnostic")),
-    GlueTask(
-        name="qnli", directory="QNLI", text_columns=("question", "sentence"), labels=ENTAILMENT),
-    GlueTask(
-        name="rte", directory="RTE", text_columns=("sentence1", "sentence2"), labels=ENTAILMENT),
-    GlueTask(name="wnli", directory="WNLI", text_columns=("sentence1", "sentence2")),
+def _spec(name: str, *text_columns: str, labels: tuple[str, ...] = BINARY,
+          metrics: tuple[str, ...] = ("accuracy",), **fields: Any) -> TaskSpec:
+    return TaskSpec(name=name, kind=Kind.CLASSIFICATION if labels else Kind.REGRESSION,
+                    text_columns=text_columns, labels=labels, metrics=metrics, **fields)
+
+
+_PAIR = ("sentence1", "sentence2")
+TASKS = {task.spec.name: task for task in (
+    GlueTask(directory="CoLA", spec=_spec("cola", "sentence", metrics=("mcc",)),
+             headerless=("source", "label", "mark", "sentence")),
+    GlueTask(directory="SST-2", spec=_spec("sst2", "sentence")),
+    GlueTask(directory="MRPC", inputs=_PAIR, spec=_spec(
+        "mrpc", "#1 String", "#2 String", label_column="Quality", metrics=("accuracy", "f1"))),
+    GlueTask(directory="STS-B", spec=_spec(  # Numbers from 0 to the scale.
+        "stsb", *_PAIR, label_column="score", labels=(), metrics=("pearson", "spearman"),
+        scale=5.0)),
+    GlueTask(directory="QQP", key_column="id", spec=_spec(
+        "qqp", "question1", "question2", label_column="is_duplicate", metrics=("accuracy", "f1"))),
+    GlueTask(directory="MNLI", dev=("dev_matched", "dev_mismatched"),
+             tests=("test_matched", "test_mismatched", "diagnostic"), spec=_spec(
+                 "mnli", *_PAIR, label_column="gold_label",
+                 labels=("contradiction", "entailment", "neutral"))),
+    GlueTask(directory="QNLI", spec=_spec("qnli", "question", "sentence", labels=ENTAILMENT)),
+    GlueTask(directory="RTE", spec=_spec("rte", *_PAIR, labels=ENTAILMENT)),
+    GlueTask(directory="WNLI", spec=_spec("wnli", *_PAIR)),
 )}
 """Name -> task, in the benchmark's order."""
 
@@ -104,8 +89,8 @@ def read_split(task: GlueTask, data_dir: Path, split: str,
                         "tasks too, separated by commas.")
     examples = list(read_texts(
         path, task.spec, columns=task.headerless, published=True, notes=notes))
-    if task.labels:
-        check_labels(path, examples, task.labels)
+    if task.spec.labels:
+        check_labels(path, examples, task.spec.labels)
     return examples
 
 
@@ -116,10 +101,10 @@ def submission(task: GlueTask, split: str,
     `records` are in the file's order. Their "prediction" is a label word, which becomes a label of
     the files, or a number, which is clipped to the task's scale.
     """
-    labels = dict(zip(task.spec.label_words, task.labels, strict=True))
-    lines = ["index\tprediction\n"]
+    spec, lines = task.spec, ["index\tprediction\n"]
+    labels = dict(zip(spec.label_words, spec.labels, strict=True))
     for record in records:
         value = record["prediction"]
-        label = labels[value] if task.labels else f"{min(max(value, 0.0), task.largest):.3f}"
+        label = labels[value] if labels else f"{min(max(value, 0.0), spec.scale):.3f}"
         lines.append(f"{record['key']}\t{label}\n")
     return _SUBMITTED.get(split, f"{task.directory}.tsv"), "".join(lines)

@@ -9,11 +9,10 @@ answers and the spans where they were detected; a span includes its last charact
 
 import codecs
 import collections
-import dataclasses
 import itertools
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
 import pydantic
 
@@ -41,6 +40,7 @@ _Offset = Annotated[int, pydantic.BeforeValidator(lambda value: (
 """Index of a character; pandas and other tools write "29" and 29.0."""
 _Counts = collections.Counter[str]
 """Conversion, in words -> number of times."""
+_Question = TypeVar("_Question")
 
 
 def find(name: str, data_dir: Path | None, split: str) -> Path:
@@ -72,12 +72,12 @@ def read_questions(path: Path, *, labelled: bool = True,
     counts = _Counts()
     for prefix, paragraph in _paragraphs(path):
         for number, question in enumerate(paragraph.qas):
-            location = f"{prefix}qas[{number}]"
-            example = question.example(location, paragraph.context, labelled, counts)
-            example = dataclasses.replace(example, key=example.key or str(len(examples) + 1))
-            if example.key in examples:
-                raise UserError(f"{location}: a second question has the id {shown(example.key)}.")
-            examples[example.key] = example
+            location, key = f"{prefix}qas[{number}]", question.id or str(len(examples) + 1)
+            if key in examples:
+                raise UserError(f"{location}: a second question has the id {shown(key)}.")
+            examples[key] = QuestionExample(
+                key=key, context=paragraph.context, question=question.question,
+                **(question.truth(location, paragraph.context, counts) if labelled else {}))
     if not examples:
         raise UserError(f"{path} holds no questions.")
     if notes is not None:
@@ -117,29 +117,26 @@ class _SquadQuestion(pydantic.BaseModel):
     answers: Annotated[list[_SquadAnswer] | None, pydantic.BeforeValidator(_as_answers)] = None
     is_impossible: bool | None = None
 
-    def example(self, location: str, context: str, labelled: bool,
-                counts: _Counts) -> QuestionExample:
-        answers = self.answers or () if labelled else ()
-        if labelled and self.answers == [] and not self.is_impossible:
+    def truth(self, location: str, context: str, counts: _Counts) -> dict[str, Any]:
+        answers = self.answers or ()
+        if self.answers == [] and not self.is_impossible:
             counts["questions have an empty list of answers and count as unanswerable"] += 1
-        elif labelled and bool(self.is_impossible) == bool(answers):
+        elif bool(self.is_impossible) == bool(answers):
             raise UserError(f"{location}: " + (
                 "is_impossible is true, but there are answers; remove one of the two." if answers
                 else "no answers; write is_impossible: true for a question without one."))
         spans = (answer.span(context, counts) for answer in answers)
-        return QuestionExample(
-            key=self.id, context=context, question=self.question,
-            is_impossible=labelled and not answers, span=next(filter(None, spans), None),
-            gold=tuple(answer.text for answer in answers))
+        return {"is_impossible": not answers, "span": next(filter(None, spans), None),
+                "gold": tuple(answer.text for answer in answers)}
 
 
-class _SquadParagraph(pydantic.BaseModel):
+class _Paragraph(pydantic.BaseModel, Generic[_Question]):
     context: str
-    qas: list[_SquadQuestion]
+    qas: list[_Question]
 
 
 class _SquadArticle(pydantic.BaseModel):
-    paragraphs: list[_SquadParagraph]
+    paragraphs: list[_Paragraph[_SquadQuestion]]
 
 
 def _as_article(value: Any) -> Any:
@@ -163,15 +160,12 @@ class _MrqaDetected(pydantic.BaseModel):
 
 
 class _MrqaQuestion(pydantic.BaseModel):
-    qid: _Identifier
+    id: _Identifier = pydantic.Field(alias="qid")
     question: str
     answers: list[str] | None = None
     detected_answers: list[_MrqaDetected] | None = None
 
-    def example(self, location: str, context: str, labelled: bool,
-                counts: _Counts) -> QuestionExample:
-        if not labelled:
-            return QuestionExample(key=self.qid, context=context, question=self.question)
+    def truth(self, location: str, context: str, counts: _Counts) -> dict[str, Any]:
         detected = [(answer.text.lower().split(), start, last + 1)
                     for answer in self.detected_answers or () for start, last in answer.char_spans]
         if not (self.answers and detected):
@@ -179,16 +173,10 @@ class _MrqaQuestion(pydantic.BaseModel):
                             "question of MRQA's sets has both.")
         spans = ((start, end) for words, start, end in detected
                  if start >= 0 and context[start:end].lower().split() == words)
-        return QuestionExample(key=self.qid, context=context, question=self.question,
-                               span=next(spans, None), gold=tuple(self.answers))
+        return {"span": next(spans, None), "gold": tuple(self.answers)}
 
 
-class _MrqaParagraph(pydantic.BaseModel):
-    context: str
-    qas: list[_MrqaQuestion]
-
-
-def _paragraphs(path: Path) -> Iterator[tuple[str, _SquadParagraph | _MrqaParagraph]]:
+def _paragraphs(path: Path) -> Iterator[tuple[str, _Paragraph]]:
     """Yields the location of a context's questions, as a prefix of messages, and the context."""
     is_lines = path.name.endswith(MRQA_SUFFIXES)
     lines = byte_lines(path, max_line_bytes=MAX_FILE_BYTES,
@@ -198,7 +186,7 @@ def _paragraphs(path: Path) -> Iterator[tuple[str, _SquadParagraph | _MrqaParagr
         _parsed(f"{path}:{number}", first, _MrqaHeader, fix=(
             '; the first line of MRQA\'s files is their header, {"header": {"dataset": "..."}}'))
         for number, line in lines:
-            yield f"{path}:{number}: ", _parsed(f"{path}:{number}", line, _MrqaParagraph)
+            yield f"{path}:{number}: ", _parsed(f"{path}:{number}", line, _Paragraph[_MrqaQuestion])
         return
     content = (first + b"".join(line for _, line in lines)).removeprefix(codecs.BOM_UTF8).strip()
     joined, count = re.subn(rb"\}\s*\n\s*\{", b"},\n{", content)
