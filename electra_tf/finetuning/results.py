@@ -101,7 +101,8 @@ class Results(strict_json.OpenObject):  # The file also has a summary.
         The main score on the first split decides.
         """
         on_all = [trial for trial in self.trials if trial.fold == ALL_FOLDS]
-        return on_all[0] if on_all else max(self.trials, key=self._score)
+        return on_all[0] if on_all else max(self.trials, key=lambda trial: main_score(
+            trial.scores, self.metrics[0]))
 
     @property
     def best_number(self) -> int:
@@ -119,9 +120,6 @@ class Results(strict_json.OpenObject):  # The file also has a summary.
     def kept_trials(self) -> list[Trial]:
         """The scored trials with the best trial's settings; all of them without a grid."""
         return [trial for trial in self.scored_trials if trial.changes == self.best.changes]
-
-    def _score(self, trial: Trial) -> float:
-        return main_score(trial.scores, self.metrics[0])
 
     def combinations(self) -> list[list[Trial]]:
         """Returns the scored trials by combination of the grid, in order; one without a grid."""
@@ -151,19 +149,17 @@ class Results(strict_json.OpenObject):  # The file also has a summary.
     def summary(self, trials: Sequence[Trial] = ()) -> dict[str, dict[str, dict[str, float]]]:
         """Returns split -> metric -> mean, median, deviation and best; by default `kept_trials`."""
         trials = trials or self.kept_trials
-        summary: dict[str, dict[str, dict[str, float]]] = {}
-        for split, scores in trials[0].scores.items():
-            summary[split] = {}
-            for metric in scores:
-                values = [trial.scores[split][metric] for trial in trials]
-                numbers = np.array([math.nan if value is None else value for value in values])
-                finite = numbers[np.isfinite(numbers)]  # Others make all but the best NaN.
-                best_of = np.min if metric.endswith("_error") else np.max
-                summary[split][metric] = {
-                    "mean": float(numbers.mean()), "median": float(np.median(numbers)),
+
+        def statistics(split: str, metric: str) -> dict[str, float]:
+            numbers = np.array([trial.scores[split][metric] for trial in trials], float)
+            finite = numbers[np.isfinite(numbers)]  # Others, also None, make all but the best NaN.
+            best_of = np.min if metric.endswith("_error") else np.max
+            return {"mean": float(numbers.mean()), "median": float(np.median(numbers)),
                     "std": float(numbers.std(ddof=1)) if len(numbers) > 1 else 0.0,
                     "best": float(best_of(finite)) if finite.size else math.nan}
-        return summary
+
+        return {split: {metric: statistics(split, metric) for metric in scores}
+                for split, scores in trials[0].scores.items()}
 
     def table(self) -> str:
         """Returns a table per split: the summary of several trials, each trial, the baseline."""

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from electra_tf.core import strict_json
 from electra_tf.core.errors import UserError, shown
 from electra_tf.core.storage import Path
 from electra_tf.tasks import tables
@@ -240,11 +239,6 @@ def _json_rows(path: Path) -> Iterable[TableRow] | None:
         return tables.read_rows(path)
     content = "\n".join(line for _, line in tables.read_lines(path) if line.strip()).lstrip()
     if _JSON.match(content):
-        with contextlib.suppress(strict_json.Unreadable):
-            values = strict_json.parse(content)
-            values = values if isinstance(values, list) else [values]
-            if all(isinstance(value, dict) for value in values):
-                return [TableRow(path, number, row) for number, row in enumerate(values, start=1)]
         return tables.json_rows(path)
     problems = [problem for form, problem in _OTHER_FORMATS.items() if re.search(form, content)]
     are_commas = tables.suffix_of(path) == ".csv" and any(

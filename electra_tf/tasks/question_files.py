@@ -118,6 +118,7 @@ class _SquadQuestion(pydantic.BaseModel):
     is_impossible: bool | None = None
 
     def truth(self, location: str, context: str, counts: _Counts) -> dict[str, Any]:
+        """Returns the fields of a `QuestionExample` that are known from the answers."""
         answers = self.answers or ()
         if self.answers == [] and not self.is_impossible:
             counts["questions have an empty list of answers and count as unanswerable"] += 1

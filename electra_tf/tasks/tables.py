@@ -129,9 +129,8 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, selected: Seq
             max_splits = len(columns) - 1 if suffix == ".txt" else -1
             cells = ((number, line.split(separator, max_splits))
                      for number, line in read_lines(path) if line or suffix != ".csv")
-        if published:
-            cells = _without_broken_lines(path, cells, notes)
-        rows = _named(path, cells, columns, selected, notes, by_tabs=separator == "\t")
+        rows = _named(path, cells, columns, selected, notes, by_tabs=separator == "\t",
+                      published=published)
     else:
         raise UserError(f"{path} must end in .tsv, .csv or .jsonl, which decides how it is read.")
     first = next(rows, None)
@@ -162,13 +161,13 @@ def suffix_of(path: Path) -> str:
 
 
 def _named(path: Path, cells: _Cells, columns: Sequence[str] | None, selected: Sequence[str],
-           notes: list[str], *, by_tabs: bool) -> Iterator[TableRow]:
+           notes: list[str], *, by_tabs: bool, published: bool) -> Iterator[TableRow]:
     """Yields rows with the names of columns: those of the first line, or numbers from 1.
 
     By number, rows between tabs need the selected columns only; a comma may be one of the text.
     """
     # Names of columns, from the first line or by number.
-    needed, header = 0, None
+    number, needed, header = 0, 0, None
     if columns is None:
         number, columns = next(cells, (1, []))
         # pandas numbers the columns of a table without names from 0, in a header.
@@ -190,25 +189,33 @@ def _named(path: Path, cells: _Cells, columns: Sequence[str] | None, selected: S
         if repeated:
             raise UserError(f"{path}:{number}: the header names {min(repeated)!r} twice.")
 
-    # Rows with these names; more or fewer cells are refused, or noted if columns are numbers.
+    # Rows with these names. Those with more or fewer cells are refused, noted if columns are
+    # numbers, or left out of a published file.
     uneven, num_headers = [], 0
     for number, values in cells:
         if values == header and len(values) > 1:  # As in files that were joined.
             num_headers += 1
             continue
         if len(values) != len(columns):
+            uneven.append(number)
+            if published:
+                continue
             if not 0 < needed <= len(values):
                 raise UserError(f"{path}:{number}: {len(values)} columns, but "
                                 f"{needed or len(columns)} are expected ({', '.join(columns)}).")
-            uneven.append(number)
         yield TableRow(path, number, dict(zip(columns, values, strict=False)) | {
             name: values[int(name) - 1] for name in selected if name.isdecimal()
             and name not in columns and 1 <= int(name) <= len(values)})
     if num_headers:
         notes.append(f"{path}: {num_headers:,} rows repeat the header and are left out")
+    if published and len(uneven) > max(min(MAX_SKIPPED_LINES, number // 5), number // 100):
+        raise UserError(f"{path}: {len(uneven):,} of {number:,} lines don't have {len(columns)} "
+                        f"columns, the first of them is line {uneven[0]}; get the file again.")
     if uneven:
-        notes.append(f"{path}: {len(uneven):,} rows do not have the {len(columns)} columns of the "
-                     f"first line, such as line {uneven[0]}; the selected columns are read")
+        what = f"of {number:,} lines skipped, which" if published else "rows"
+        notes.append(f"{path}: {len(uneven):,} {what} do not have the {len(columns)} columns of "
+                     f"the first line, such as line {uneven[0]}"
+                     + "; the selected columns are read" * (not published))
 
 
 def _are_numbers(selected: Sequence[str]) -> bool:
@@ -255,24 +262,6 @@ def _has_quoted_cells(path: Path) -> bool:
         or all('"' in line for line in lines[1:]))
 
 
-def _without_broken_lines(path: Path, cells: _Cells, notes: list[str]) -> _Cells:
-    """Yields rows of the first one's width; `UserError` if more than a few have another."""
-    number, first = next(cells, (1, []))
-    yield number, first
-    skipped = []
-    for number, values in cells:
-        if len(values) == len(first):
-            yield number, values
-        else:
-            skipped.append(number)
-    if len(skipped) > max(min(MAX_SKIPPED_LINES, number // 5), number // 100):
-        raise UserError(f"{path}: {len(skipped):,} of {number:,} lines don't have {len(first)} "
-                        f"columns, the first of them is line {skipped[0]}; get the file again.")
-    if skipped:
-        notes.append(f"{path}: {len(skipped):,} of {number:,} lines skipped, which don't have "
-                     f"{len(first)} columns; the first is line {skipped[0]}")
-
-
 def _quoted(path: Path, separator: str) -> _Cells:
     # `csv.reader` needs line ends to read quoted cells of several lines.
     reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True,
@@ -290,18 +279,18 @@ def _quoted(path: Path, separator: str) -> _Cells:
 
 
 def json_rows(path: Path) -> Iterator[TableRow]:
-    """Yields the rows of JSON lines, or of one list, whose lines are positions."""
+    """Yields the rows of JSON lines, or of one list or object; lines in a list are positions."""
     lines = ((number, line) for number, line in read_lines(path) if line.strip())
     first = next(lines, (1, "[]"))
     lines = itertools.chain([first], lines)
-    is_list = first[1].lstrip().startswith("[")
-    if is_list:
+    is_list, is_whole = first[1].lstrip().startswith("["), first[1].strip() == "{"
+    if is_list or is_whole:
         lines = iter([(1, "\n".join(line for _, line in lines))])
     for number, line in lines:
         try:
             values = strict_json.parse(line)
         except strict_json.Unreadable as error:
-            advice = " Write an object per line, or one list." if line.strip() == "{" else ""
+            advice = " Write an object per line, or one list." * is_whole
             raise UserError(f"{path}:{number}: {error}.{advice}") from None
         for position, row in enumerate(values, start=1) if is_list else [(number, values)]:
             if not isinstance(row, dict):

@@ -73,6 +73,8 @@ class QuestionExample:
 
 
 Example = TextExample | TaggedExample | QuestionExample
+Examples = Sequence[Example]
+"""Examples of one kind."""
 
 BINARY = ("0", "1")
 LABEL_WORDS = {
@@ -148,18 +150,16 @@ class TaskSpec(strict_json.Object):
 
         Raises `UserError` if it is damaged.
         """
-        fields = {_SAVED_NAMES.get(field.name, field.name): field.name
-                  for field in dataclasses.fields(cls)}
-        facts = {name.removeprefix(_PREFIX): value for name, value in saved.items()
+        names = {f"{_PREFIX}{_SAVED_NAMES.get(field.name, field.name)}": field.name
+                 for field in dataclasses.fields(cls)}
+        facts = {names.get(name, name): value for name, value in saved.items()
                  if name.startswith(_PREFIX)}
         if not facts:
             return None
-        missing = fields.keys() - facts.keys()
-        values = {fields.get(name, name): value for name, value in facts.items()}
         try:
-            if missing:
+            if missing := {*names.values()} - facts.keys():
                 raise strict_json.Unreadable(f"{min(missing)!r} is missing")
-            spec = strict_json.loads(json.dumps(values).encode(), cls)
+            spec = strict_json.loads(json.dumps(facts).encode(), cls)
             if bool(spec.labels) != (spec.kind in LABEL_KINDS):
                 raise strict_json.Unreadable(f"{spec.kind} with {len(spec.labels)} labels")
         except strict_json.Unreadable as error:

@@ -200,23 +200,18 @@ def best_threshold(gold: Mapping[str, Sequence[str]], texts: Sequence[str],
 
     `texts` are the answers if every question gets one, `logits` those of "no answer".
     """
-    answers = dict(zip(gold, texts, strict=True))
     # Compared as probabilities, as SQuAD's script does: they saturate where logits do not.
-    probabilities = dict(zip(gold, (1.0 / (1.0 + np.exp(-np.asarray(logits, np.float64)))).tolist(),
-                             strict=True))
-    total = best_total = float(sum(not accepted for accepted in gold.values()))
-    best = 0.0
-    for key in sorted(gold, key=probabilities.get):
-        if gold[key]:
-            total += _f1(gold[key], answers[key])
-        elif answers[key]:
-            total -= 1.0
-        if total > best_total:
-            best, best_total = probabilities[key], total
+    probabilities = 1.0 / (1.0 + np.exp(-np.asarray(logits, np.float64)))
+    order = np.argsort(probabilities, kind="stable")
+    # The sum of F1 without answers, and how each answer, in this order, changes it.
+    gains = np.array([_f1(accepted, text) if accepted else -float(text != "")
+                      for accepted, text in zip(gold.values(), texts, strict=True)])
+    unanswerable = sum(not accepted for accepted in gold.values())
+    best = np.cumsum([unanswerable, *gains[order]]).argmax()
+    largest = probabilities[order[best - 1]] if best else 0.0
     # In the middle of a gap, as logits in other batches and exports differ in the last bits.
-    ordered = sorted(logits)
-    count = sum(probability <= best for probability in probabilities.values())
-    padded = [ordered[0] - 2.0, *ordered, ordered[-1] + 2.0]
+    padded = [min(logits) - 2.0, *sorted(logits), max(logits) + 2.0]
+    count = np.count_nonzero(probabilities <= largest)
     return (padded[count] + padded[count + 1]) / 2
 
 

@@ -26,7 +26,7 @@ from electra_tf.objectives.objective import LossOutput, count
 from electra_tf.tasks import files
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.labels import given_weights, notes_on
-from electra_tf.tasks.task import LABEL_KINDS, Example, Kind, Task, TaskSpec, TextExample
+from electra_tf.tasks.task import LABEL_KINDS, Example, Examples, Kind, Task, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder, Tokens, cut_notes
 
 KINDS_OF_SETTINGS = {
@@ -41,6 +41,9 @@ HEAD_NAME = "head"
 """Prefix of the names of a head's weights."""
 RowResults = Mapping[str, np.ndarray]
 """The objective's outputs for one row."""
+Results = Sequence[RowResults]
+Baseline = tuple[str, Mapping[str, float]]
+"""Name and scores of a constant prediction."""
 Record = Mapping[str, Any]
 """An example's prediction: "key", "prediction" and others; plain values, or a vector of NumPy."""
 Formatter = Callable[[Sequence[Record]], str | bytes]
@@ -59,7 +62,7 @@ class Split(NamedTuple):
     """Encoded examples."""
 
     rows: list[Row]
-    score: Callable[[Sequence[RowResults], float | None], Scored]
+    score: Callable[[Results, float | None], Scored]
     """Takes the results of every row, and the threshold of "no answer" (None searches one)."""
     lengths: np.ndarray
     """Tokens of every text, or of every word for taggers, before it was cut; int32."""
@@ -271,12 +274,12 @@ class TaskKind(abc.ABC):
         return Task(spec=spec, train=train, dev={"dev": dev} if dev else {}, test=test,
                     notes=[*dict.fromkeys(notes)])
 
-    def training_examples(self, examples: list[Example], notes: list[str]) -> list[Example]:
+    def training_examples(self, examples: Examples, notes: list[str]) -> Examples:
         """Returns the examples to train on; `notes` receives a line on others."""
         return examples
 
-    def fit_spec(self, spec: TaskSpec, user_files: Files, train: Sequence[Example],
-               dev: Sequence[Example]) -> TaskSpec:
+    def fit_spec(self, spec: TaskSpec, user_files: Files, train: Examples,
+                 dev: Examples) -> TaskSpec:
         """Returns the task with its labels or scale; `UserError` for labels that can't be used."""
         if self.kind not in LABEL_KINDS:
             return spec
@@ -301,12 +304,11 @@ class TaskKind(abc.ABC):
         return TextExample(key=key, texts=texts)
 
     @abc.abstractmethod
-    def baseline(self, spec: TaskSpec, train: Sequence[Example],
-                 examples: Sequence[Example]) -> tuple[str, Mapping[str, float]]:
-        """Returns name and scores of a constant prediction, such as the most frequent label."""
+    def baseline(self, spec: TaskSpec, train: Examples, examples: Examples) -> Baseline:
+        """Returns those of, for example, the most frequent label of the training examples."""
 
     @abc.abstractmethod
-    def encode(self, spec: TaskSpec, examples: Sequence[Example], encoder: RowEncoder,
+    def encode(self, spec: TaskSpec, examples: Examples, encoder: RowEncoder,
                config: TaskConfig) -> Split:
         """Returns examples as rows, and the function that scores them."""
 

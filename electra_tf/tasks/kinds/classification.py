@@ -23,8 +23,10 @@ from electra_tf.objectives.objective import LossOutput, fraction
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base, windows
-from electra_tf.tasks.task import Kind, TaskSpec, TextExample
+from electra_tf.tasks.task import Examples, Kind, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder, Tokens
+
+Predictions = tuple[Sequence[base.Record], np.ndarray]
 
 
 class ClassificationObjective(base.TaskObjective):
@@ -35,8 +37,7 @@ class ClassificationObjective(base.TaskObjective):
     def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
         """Needs the target "label", int32 [B]; `per_example` has "logits", float32 [B, classes]."""
-        logits = windows.head_outputs(model, inputs, self.spec, self.config,
-                                      rng if training else None)
+        logits = windows.head_outputs(self, model, inputs, rng if training else None)
         labels = inputs.targets["label"]
         losses = self.label_losses(labels, logits)
         is_correct = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
@@ -50,8 +51,8 @@ class RegressionObjective(base.TaskObjective):
     def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
         """Needs "label", float32 [B], (number - offset) / scale; so are "predictions"."""
-        scores = tf.squeeze(windows.head_outputs(
-            model, inputs, self.spec, self.config, rng if training else None), axis=-1)
+        outputs = windows.head_outputs(self, model, inputs, rng if training else None)
+        scores = tf.squeeze(outputs, axis=-1)
         losses = tf.square(scores - inputs.targets["label"])
         return LossOutput({"loss": base.sum_where(losses, inputs.present)}, {},
                           {"predictions": scores})
@@ -73,13 +74,11 @@ class TextKind(base.TaskKind):
         if num_unknown and notes is not None:
             notes.append(f"{path}: {num_unknown:,} labels that the task lacks are left out")
 
-    def training_examples(self, examples: list[TextExample],
-                          notes: list[str]) -> list[TextExample]:
+    def training_examples(self, examples: Examples, notes: list[str]) -> Examples:
         """Returns the examples that have a text; `files.read_texts` counts the others."""
         return [example for example in examples if not files.is_empty(example.texts, self.kind)]
 
-    def baseline(self, spec: TaskSpec, train: Sequence[TextExample],
-                 examples: Sequence[TextExample]) -> tuple[str, Mapping[str, float]]:
+    def baseline(self, spec: TaskSpec, train: Examples, examples: Examples) -> base.Baseline:
         """Predicts the most frequent label of the training examples, or their mean."""
         known, truth = _numbers(spec, train), _numbers(spec, examples)
         constant = (np.bincount(known, minlength=1)[:len(spec.labels)].argmax() if spec.labels
@@ -87,7 +86,7 @@ class TextKind(base.TaskKind):
         answer = spec.label_words[constant] if spec.labels else f"the mean, {constant:.4g}"
         return f"always {answer}", label_scores(spec.metrics, truth, np.full(len(truth), constant))
 
-    def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
+    def encode(self, spec: TaskSpec, examples: Examples, encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
         """Encodes examples with the target "label", an index or a scaled number, 0 if unknown."""
         encoded, lengths = windows.encode([example.texts for example in examples], encoder, config)
@@ -106,8 +105,7 @@ class TextKind(base.TaskKind):
         windows.require_consistent(spec, config)
         return super().objective(spec, config)
 
-    def score(self, spec: TaskSpec, examples: Sequence[TextExample],
-              results: Sequence[base.RowResults]) -> base.Scored:
+    def score(self, spec: TaskSpec, examples: Examples, results: base.Results) -> base.Scored:
         """Returns predictions and scores from the objective's outputs for each example."""
         words = dict(zip(spec.labels, spec.label_words, strict=True))
         partial_records, predictions = self.predictions(spec, results)
@@ -120,8 +118,7 @@ class TextKind(base.TaskKind):
             spec.metrics, _numbers(spec, examples), predictions))
 
     @abc.abstractmethod
-    def predictions(self, spec: TaskSpec,
-                    results: Sequence[base.RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
+    def predictions(self, spec: TaskSpec, results: base.Results) -> Predictions:
         """Returns the predictions as parts of records, and as classes or numbers, [N]."""
 
     def formatters(self, spec: TaskSpec) -> Mapping[str, base.Formatter]:
@@ -156,8 +153,7 @@ class Classification(TextKind):
         layers={"classifier.dense": ("hidden",), "classifier.out_proj": ("dense",)},
         settings={"task.hidden_layer": True}, problem_type="single_label_classification")
 
-    def predictions(self, spec: TaskSpec,
-                    results: Sequence[base.RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
+    def predictions(self, spec: TaskSpec, results: base.Results) -> Predictions:
         """Returns label words with their probabilities, and classes; results hold "logits"."""
         logits = np.stack([result["logits"] for result in results]).astype(np.float64)
         classes, words = logits.argmax(axis=1), spec.label_words
@@ -189,8 +185,8 @@ class Regression(TextKind):
     objective_class = RegressionObjective
     hugging_face = dataclasses.replace(Classification.hugging_face, problem_type="regression")
 
-    def fit_spec(self, spec: TaskSpec, user_files: Files, train: Sequence[TextExample],
-               dev: Sequence[TextExample]) -> TaskSpec:
+    def fit_spec(self, spec: TaskSpec, user_files: Files, train: Examples,
+                 dev: Examples) -> TaskSpec:
         """Returns the task with the mean and the standard deviation of the training labels."""
         numbers = [example.label for example in train]
         offset, scale = statistics.fmean(numbers), statistics.pstdev(numbers)
@@ -199,8 +195,7 @@ class Regression(TextKind):
                             f"{offset:g}; regression needs at least two.")
         return dataclasses.replace(spec, scale=scale, offset=offset)
 
-    def predictions(self, spec: TaskSpec,
-                    results: Sequence[base.RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
+    def predictions(self, spec: TaskSpec, results: base.Results) -> Predictions:
         """Returns numbers on the task's scale; results hold "predictions"."""
         numbers = [float(result["predictions"]) * spec.scale + spec.offset for result in results]
         return [{"prediction": number} for number in numbers], np.array(numbers)
@@ -226,7 +221,7 @@ def label_scores(names: Sequence[str], labels: np.ndarray,
     return {name: float(SCORERS[name](labels, predictions)) for name in names}
 
 
-def _numbers(spec: TaskSpec, examples: Sequence[TextExample]) -> np.ndarray:
+def _numbers(spec: TaskSpec, examples: Examples) -> np.ndarray:
     """Returns classes or numbers of examples, [N]; labels that the task lacks are more classes."""
     labels = [example.label for example in examples]
     classes = dict.fromkeys((*spec.labels, *labels))

@@ -22,7 +22,7 @@ from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base
 from electra_tf.tasks.kinds.classification import label_scores
 from electra_tf.tasks.labels import INDICATORS
-from electra_tf.tasks.task import Kind, Task, TaskSpec, TextExample
+from electra_tf.tasks.task import Examples, Kind, Task, TaskSpec, TextExample
 from electra_tf.text.rows import RowEncoder, TokenRow, Tokens, encode_texts
 
 CORRELATIONS, RETRIEVAL = ("spearman", "pearson"), ("mrr", "recall_at_1", "recall_at_10")
@@ -201,14 +201,13 @@ class SentenceEmbeddings(base.TaskKind):
                             f"their cosine. Received: {shown(value)}")
         return TextExample(key=key, texts=texts)
 
-    def baseline(self, spec: TaskSpec, train: Sequence[TextExample],
-                 examples: Sequence[TextExample]) -> tuple[str, Mapping[str, float]]:
+    def baseline(self, spec: TaskSpec, train: Examples, examples: Examples) -> base.Baseline:
         """Returns the expected scores of a random order."""
         ranks = np.arange(1, len(examples) + 1)
         return "a random order", (_rank_scores(ranks) if examples[0].label is None
                                   else dict.fromkeys(CORRELATIONS, 0.0))
 
-    def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
+    def encode(self, spec: TaskSpec, examples: Examples, encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
         """Encodes every text of an example alone."""
         parts = len(examples[0].texts)
@@ -231,8 +230,7 @@ class SentenceEmbeddings(base.TaskKind):
         return {"embedding": network.head(network.hidden(tokens), tokens.padding_mask)}
 
 
-def score(examples: Sequence[TextExample], rows: Sequence[Row],
-          results: Sequence[base.RowResults]) -> base.Scored:
+def score(examples: Examples, rows: Sequence[Row], results: base.Results) -> base.Scored:
     """Returns vectors of texts, or cosines of pairs and their scores."""
     vectors = np.stack([result["embedding"] for result in results])
     predictions = vectors[:, 0]

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -18,7 +18,7 @@ from electra_tf.objectives.objective import LossOutput
 from electra_tf.tasks import files
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base, classification, windows
-from electra_tf.tasks.task import Kind, TaskSpec, TextExample
+from electra_tf.tasks.task import Examples, Kind, TaskSpec
 from electra_tf.text.rows import RowEncoder
 
 NO_LABEL = "(none)"
@@ -31,8 +31,7 @@ class MultiLabelObjective(base.TaskObjective):
     def compute(self, model: TaskNetwork, inputs: RowBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
         """Needs the target "labels", float32 [B, labels]; `per_example` has "logits" like it."""
-        logits = windows.head_outputs(model, inputs, self.spec, self.config,
-                                      rng if training else None)
+        logits = windows.head_outputs(self, model, inputs, rng if training else None)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(inputs.targets["labels"], logits)
         return LossOutput({"loss": base.sum_where(tf.reduce_mean(losses, axis=-1), inputs.present)},
                           {}, {"logits": logits})
@@ -48,8 +47,8 @@ class MultiLabel(classification.Classification):
         classification.Classification.hugging_face, problem_type="multi_label_classification")
     activation = staticmethod(tf.sigmoid)
 
-    def fit_spec(self, spec: TaskSpec, user_files: Files, train: Sequence[TextExample],
-               dev: Sequence[TextExample]) -> TaskSpec:
+    def fit_spec(self, spec: TaskSpec, user_files: Files, train: Examples,
+                 dev: Examples) -> TaskSpec:
         """Returns the task with the labels of the training file, or its columns of indicators."""
         columns = tuple(files.label_columns(spec.kind, spec.label_column))
         if len({example.label for example in train}) < 2:
@@ -59,8 +58,7 @@ class MultiLabel(classification.Classification):
         return dataclasses.replace(spec, labels=columns if len(columns) > 1 else files.label_set(
             train if user_files.dev else [*train, *dev]))
 
-    def baseline(self, spec: TaskSpec, train: Sequence[TextExample],
-                 examples: Sequence[TextExample]) -> tuple[str, Mapping[str, float]]:
+    def baseline(self, spec: TaskSpec, train: Examples, examples: Examples) -> base.Baseline:
         """Predicts the most frequent labels, as many as have the best micro F1 in training."""
         labels, truth = _truth(spec, examples)
         counts = _truth(spec, train)[1][:, :len(spec.labels)].sum(axis=0)
@@ -72,7 +70,7 @@ class MultiLabel(classification.Classification):
         return (f"always {', '.join(labels[index] for index in best)}",
                 set_scores(truth, predicted, 1.0))
 
-    def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
+    def encode(self, spec: TaskSpec, examples: Examples, encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
         """Encodes examples with the target "labels", float32 [labels], 0 if unknown."""
         split = super().encode(spec, examples, encoder, config)
@@ -82,8 +80,8 @@ class MultiLabel(classification.Classification):
                   for row, target in zip(split.rows, targets, strict=True)],
             score=functools.partial(self._score, spec, examples, config))
 
-    def _score(self, spec: TaskSpec, examples: Sequence[TextExample], config: TaskConfig,
-               results: Sequence[base.RowResults], threshold: float | None) -> base.Scored:
+    def _score(self, spec: TaskSpec, examples: Examples, config: TaskConfig,
+               results: base.Results, threshold: float | None) -> base.Scored:
         """Returns predictions and scores; a `threshold` None is the setting, or searched."""
         _, truth = _truth(spec, examples)
         probabilities = special.expit(
@@ -164,7 +162,7 @@ def set_scores(truth: np.ndarray, probabilities: np.ndarray,
     )), strict=True))
 
 
-def _truth(spec: TaskSpec, examples: Sequence[TextExample]) -> tuple[list[str], np.ndarray]:
+def _truth(spec: TaskSpec, examples: Examples) -> tuple[list[str], np.ndarray]:
     """Returns the task's labels, then others of the examples, and who has them, [N, labels]."""
     labels = [*dict.fromkeys((*spec.labels, *files.label_set(examples)))]
     index = {label: number for number, label in enumerate(labels)}

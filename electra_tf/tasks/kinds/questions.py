@@ -1,7 +1,7 @@
 """Extractive QA: the answer to a question is a span of a context, which may lack an answer."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -19,7 +19,7 @@ from electra_tf.objectives.objective import LossOutput
 from electra_tf.tasks.kinds import answers, base
 from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.question_files import read_questions
-from electra_tf.tasks.task import Kind, QuestionExample, TaskSpec
+from electra_tf.tasks.task import Examples, Kind, QuestionExample, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens, Windows, encode_windows, token_rows
 from electra_tf.text.tokenizer import Pieces
 
@@ -56,11 +56,8 @@ class QuestionObjective(base.TaskObjective):
                                rng if training else None)
         allowed = answer_positions(inputs.segment_ids, inputs.padding_mask)
         if not training:
-            length = dimensions(allowed)[1]
-            size = (min if isinstance(length, int) else tf.minimum)(self.config.beam_size, length)
-            beams = model.head.beams(hidden, allowed, size)._asdict()
-            return LossOutput({"loss": tf.zeros([])}, {}, {
-                name: part for name, part in beams.items() if part is not None})
+            return LossOutput({"loss": tf.zeros([])}, {}, _beams(
+                model.head, hidden, allowed, self.config))
         targets = inputs.targets
         logits = model.head(hidden, allowed, targets["start"])
         cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
@@ -97,15 +94,13 @@ class QuestionAnswering(base.TaskKind):
                             f"Received: {shown(value)}")
         return QuestionExample(key=key, question=value[0], context=value[1])
 
-    def baseline(self, spec: TaskSpec, train: Sequence[QuestionExample],
-                 examples: Sequence[QuestionExample]) -> tuple[str, Mapping[str, float]]:
+    def baseline(self, spec: TaskSpec, train: Examples, examples: Examples) -> base.Baseline:
         """Predicts that no question has an answer."""
         return "never an answer", answers.answer_scores(
             {example.key: example.gold for example in examples},
             {example.key: "" for example in examples})
 
-    def training_examples(self, examples: list[QuestionExample],
-                          notes: list[str]) -> list[QuestionExample]:
+    def training_examples(self, examples: Examples, notes: list[str]) -> Examples:
         """Leaves out questions without an answer at its offset; `UserError` if none is left."""
         usable = [example for example in examples if example.span or example.is_impossible]
         lost = [example.key for example in examples if not (example.span or example.is_impossible)]
@@ -116,7 +111,7 @@ class QuestionAnswering(base.TaskKind):
                          "its offset in the context and are left out")
         return usable
 
-    def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
+    def encode(self, spec: TaskSpec, examples: Examples, encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
         """Encodes questions; see `encode`."""
         parts = [encode(examples[begin:begin + CHUNK], encoder, config)
@@ -155,8 +150,9 @@ class QuestionAnswering(base.TaskKind):
         numbers = tf.range(tf.size(contexts))
         tokens, context_windows, pieces, _ = read_windows(
             network.row_encoder, questions, contexts, numbers, config)
-        beams = inference.map_in_chunks(lambda *part: _beams(network, Tokens(*part)), tokens,
-                                        _BEAM_SPECS, max_rows=SERVED_CHUNK)
+        beams = inference.map_in_chunks(lambda *part: SpanBeams(**(
+            {"impossible": tf.zeros(tf.shape(part[0])[:1])} | self.served_scores(
+                network, Tokens(*part)))), tokens, _BEAM_SPECS, max_rows=SERVED_CHUNK)
         best = answers.best_answers(
             Contexts(contexts, pieces.starts, pieces.ends, numbers), context_windows, beams,
             max_pieces=config.max_answer_length)
@@ -170,11 +166,11 @@ class QuestionAnswering(base.TaskKind):
 
     def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns the fields of `SpanBeams`."""
-        return {name: value for name, value in _beams(network, tokens)._asdict().items()
-                if name != "impossible" or network.head.impossible is not None}
+        return _beams(network.head, network.hidden(tokens), answer_positions(
+            tokens.segment_ids, tokens.padding_mask), network.config)
 
 
-def encode(examples: Sequence[QuestionExample], encoder: RowEncoder,
+def encode(examples: Examples, encoder: RowEncoder,
            config: TaskConfig) -> Questions:
     """Encodes questions in one call, as [CLS] question [SEP] part of the context [SEP]."""
     # Windows of every context, of which several questions can be.
@@ -225,11 +221,10 @@ def read_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor,
         stride=config.doc_stride or 128), pieces, queries.row_lengths()
 
 
-def _beams(network: base.ServedNetwork, tokens: Tokens) -> SpanBeams:
-    """Returns all fields; `impossible` is 0 without a head for it."""
-    allowed = answer_positions(tokens.segment_ids, tokens.padding_mask)
-    size = tf.minimum(network.config.beam_size, tf.shape(allowed)[1])
-    beams = network.head.beams(network.hidden(tokens), allowed, size)
-    if beams.impossible is not None:
-        return beams
-    return beams._replace(impossible=tf.zeros(tf.shape(allowed)[:1]))
+def _beams(head: QuestionHead, hidden: tf.Tensor, allowed: tf.Tensor,
+           config: TaskConfig) -> base.Outputs:
+    """Returns the fields of `SpanBeams`, without `impossible` if the head does not score it."""
+    length = dimensions(allowed)[1]
+    size = (min if isinstance(length, int) else tf.minimum)(config.beam_size, length)
+    beams = head.beams(hidden, allowed, size)._asdict()
+    return {name: part for name, part in beams.items() if part is not None}

@@ -22,7 +22,7 @@ from electra_tf.objectives.objective import LossOutput, fraction
 from electra_tf.tasks.files import Files, read_tagged
 from electra_tf.tasks.kinds import base
 from electra_tf.tasks.tag_schemes import as_iob2, span_parts
-from electra_tf.tasks.task import Kind, TaggedExample, TaskSpec
+from electra_tf.tasks.task import Examples, Kind, TaggedExample, TaskSpec
 from electra_tf.text import words
 from electra_tf.text.rows import CHUNK, RowEncoder, Tokens, token_rows
 
@@ -77,8 +77,8 @@ class Tagging(base.TaskKind):
             super().build_spec(name, labels), text_columns=("words",), label_column="tags",
             metrics=self.metrics if has_spans else tuple(WORD_SCORERS))
 
-    def fit_spec(self, spec: TaskSpec, user_files: Files, train: Sequence[TaggedExample],
-               dev: Sequence[TaggedExample]) -> TaskSpec:
+    def fit_spec(self, spec: TaskSpec, user_files: Files, train: Examples,
+                 dev: Examples) -> TaskSpec:
         """Returns the task with its tags, and the metrics that suit them."""
         spec = super().fit_spec(spec, user_files, train, dev)
         return dataclasses.replace(spec, metrics=self.build_spec(spec.name, spec.labels).metrics)
@@ -98,15 +98,14 @@ class Tagging(base.TaskKind):
                             f"Received: {shown(value)}")
         return TaggedExample(key=key, words=words)
 
-    def baseline(self, spec: TaskSpec, train: Sequence[TaggedExample],
-                 examples: Sequence[TaggedExample]) -> tuple[str, Mapping[str, float]]:
+    def baseline(self, spec: TaskSpec, train: Examples, examples: Examples) -> base.Baseline:
         """Predicts the most frequent tag of the training examples for every word."""
         ((tag, _),) = collections.Counter(
             tag for example in train for tag in example.tags).most_common(1)
         tags = [example.tags for example in examples]
         return f"always {tag}", tag_scores(spec.metrics, tags, [[tag] * len(part) for part in tags])
 
-    def encode(self, spec: TaskSpec, examples: Sequence[TaggedExample], encoder: RowEncoder,
+    def encode(self, spec: TaskSpec, examples: Examples, encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
         """Returns rows that hold all words in order; a sentence that is too long becomes several.
 
@@ -185,8 +184,8 @@ class Tagging(base.TaskKind):
         return {"logits": logits, "probabilities": tf.nn.softmax(logits)}
 
 
-def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row],
-          results: Sequence[base.RowResults]) -> base.Scored:
+def score(spec: TaskSpec, examples: Examples, rows: Sequence[Row],
+          results: base.Results) -> base.Scored:
     """Returns predictions and scores; `results` hold the objective's outputs, [W], for each row."""
     indices, shares = (np.concatenate([result[name][:len(row.word_targets["tag"])] for row, result
                                        in zip(rows, results, strict=True)])

@@ -90,14 +90,14 @@ def limit_windows(encoded: list[Row], config: TaskConfig) -> tuple[list[Row], li
     ] if left_out else []
 
 
-def head_outputs(model: TaskNetwork, batch: RowBatch, spec: TaskSpec, config: TaskConfig,
+def head_outputs(objective: base.TaskObjective, model: TaskNetwork, batch: RowBatch,
                  dropout: Rng | None) -> tf.Tensor:
-    """Returns the head's outputs for the vectors of [CLS], float32 [B, labels or 1].
+    """Returns the head's outputs for the vectors of texts, float32 [B, labels or 1].
 
     Those of an example's windows are pooled. `dropout` is None outside of training.
     """
     def run(tokens: Tokens, rng: Rng | None = None) -> tf.Tensor:
-        return model.head(base.text_vectors(model.encoder, tokens, config, rng), rng)
+        return model.head(base.text_vectors(model.encoder, tokens, objective.config, rng), rng)
 
     if batch.ids.shape.rank == 2:
         return run(*base.as_rows(batch, dropout))
@@ -109,7 +109,8 @@ def head_outputs(model: TaskNetwork, batch: RowBatch, spec: TaskSpec, config: Ta
         flat = run(*base.as_rows(batch, dropout))
         outputs = tf.reshape(flat, [*batch.ids.shape[:2], flat.shape[-1]])
     # Windows have [CLS] and [SEP]; padding has one token.
-    return pooled(outputs, batch.padding_mask[:, :, 1], spec.kind, config.window_pooling)
+    return pooled(outputs, batch.padding_mask[:, :, 1], objective.spec.kind,
+                  objective.config.window_pooling)
 
 
 def served_outputs(network: base.ServedNetwork, *columns: tf.Tensor) -> tf.Tensor:
