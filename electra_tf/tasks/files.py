@@ -86,9 +86,9 @@ def fold_numbers(examples: Sequence[Example], num_folds: int) -> np.ndarray:
         groups.setdefault(getattr(example, "context", example.texts), []).append(index)
     members = list(groups.values())
     shuffled = [members[index] for index in np.random.default_rng(0).permutation(len(groups))]
-    labels = [getattr(examples[group[0]], "label", None) for group in shuffled]
-    if None not in labels:  # The sort is stable, so the order within a label stays random.
-        shuffled = [shuffled[index] for index in sorted(range(len(labels)), key=labels.__getitem__)]
+    if all(getattr(examples[group[0]], "label", None) is not None for group in members):
+        # The sort is stable, so the order within a label stays random.
+        shuffled.sort(key=lambda group: examples[group[0]].label)
     # Folds take turns along this order.
     numbers = np.zeros(len(examples), int)
     for position, group in enumerate(shuffled):
@@ -117,8 +117,9 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
                notes: list[str] | None = None) -> Iterator[TextExample]:
     """Yields the rows of a table; labels are texts, numbers for regression, or sets.
 
-    `labelled=False` makes labels optional and also reads `.txt`. `columns`, `published`, `notes`
-    and `UserError` as in `read_rows`; `UserError` also for a wrong label.
+    They may be the task's `label_words`. `labelled=False` makes them optional and also reads
+    `.txt`. `columns`, `published`, `notes` and `UserError` as in `read_rows`; `UserError` also for
+    a wrong label.
     """
     # A text per line, or rows with the selected columns.
     if tables.suffix_of(path) == ".txt":
@@ -126,7 +127,8 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
             raise UserError(f"{path}: lines of .txt have no labels; --train and --dev take .tsv, "
                             ".csv and .jsonl with a column for the label.")
         columns, spec = spec.text_columns, dataclasses.replace(spec, key_column="")
-    labels, known = label_columns(spec.kind, spec.label_column), {*spec.labels, *spec.label_words}
+    labels = label_columns(spec.kind, spec.label_column)
+    known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
     selected = () if columns else filter(
         None, (*spec.text_columns, *(labels if labelled else ()), spec.key_column))
     rows = functools.partial(tables.read_rows, path, columns=columns, selected=tuple(selected),
@@ -143,8 +145,8 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
         read_label = functools.partial(
             _label_set, sets=_label_sets(path, labels[0], rows(), known, notes))
 
-    # The rows, with counts of what was converted.
-    num_rows, keys = 0, set[str]()
+    # The rows, with counts of what was converted or left out.
+    num_rows, num_unknown, keys = 0, 0, set[str]()
     for row in rows(notes=notes):
         num_rows += 1
         if labelled and row.values.get("answer") in ("reject", "ignore") and "answer" not in (
@@ -158,14 +160,18 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
         label = None
         with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
             label = read_label(row, *labels)
+        if not labelled and known and isinstance(label, str) and label not in known:
+            num_unknown, label = num_unknown + 1, None
         texts = tuple(map(row.text, spec.text_columns))
         if not all(map(str.strip, texts)):
             counts["an empty text; training leaves them out, predictions keep them"
                    if is_empty(texts, spec.kind) else "one empty text, and are used"] += 1
-        yield TextExample(key=key, label=label, texts=texts)
+        yield TextExample(key=key, label=known.get(label, label), texts=texts)
     if notes is not None and not published:
         notes += [f"{path}: {count:,} of {num_rows:,} rows have {what}"
                   for what, count in counts.items() if count]
+        if num_unknown:
+            notes.append(f"{path}: {num_unknown:,} labels that the task lacks are left out")
 
 
 def is_empty(texts: Sequence[str], kind: Kind) -> bool:

@@ -37,21 +37,11 @@ class MemoryFile:
 def write(title: str, kind: Kind, data: Any, labels: Any = None, *,
           text_columns: Sequence[str] = (), label_column: str = "label",
           key_column: str = "") -> MemoryFile:
-    """Returns examples as a file; `UserError` for data that can't be read.
+    """Returns examples as a file that messages call `title`; `UserError` for unreadable data.
 
-    All are labelled, but for sentence embeddings.
-
-    Args:
-        title: Name of the data in messages.
-        kind: The kind of the task.
-        data: Texts, pairs or lists of words; a tuple of these and their labels; a table or
-            dictionaries with the columns of texts and labels; a data set of dictionaries or of
-            (text, label); for extractive QA, dictionaries as in SQuAD's files.
-        labels: Labels of the texts, for multilabel also a matrix of 0 and 1; None if `data` has
-            them.
-        text_columns: Columns of texts; by default the first example decides.
-        label_column: Column of labels.
-        key_column: Column that names examples; they are numbered if `data` does not have it.
+    `data` and `labels` have the forms that `electra_tf.finetune` takes; all examples are labelled,
+    but for sentence embeddings. The first example decides the columns of texts by default.
+    Examples are numbered if `data` does not have the column `key_column`.
     """
     # A tuple or a data set becomes examples and labels. Questions have a format of their own.
     is_embedding = kind is Kind.SENTENCE_EMBEDDINGS

@@ -39,8 +39,9 @@ def read(name: str, split: str, data_dir: Path | None, notes: list[str]) -> list
     # GLUE: texts with the words of labels, which its files number.
     if name in glue.TASKS:
         task = glue.TASKS[name]
-        columns = ("premise", "hypothesis") if name == "mnli" else task.inputs or task.text_columns
-        labels = dict(zip(task.spec.label_words, task.labels, strict=True))
+        columns = ("premise", "hypothesis") if name == "mnli" else (
+            task.inputs or task.spec.text_columns)
+        labels = dict(zip(task.spec.label_words, task.spec.labels, strict=True))
         dataset, tfds_split = ("glue/ax", "test") if split == "diagnostic" else (
             f"glue/{name}", split.replace("dev", "validation"))
         return [TextExample(

@@ -255,8 +255,7 @@ class TaskKind(abc.ABC):
         dev: list[Example] = []
         if user_files.dev:  # Read as labels of training, where a file can mean several things.
             known = files.label_set(train) if self.kind in LABEL_KINDS else ()
-            dev = self.read(user_files.dev, dataclasses.replace(spec, labels=known),
-                            labelled=True, notes=notes)
+            dev = self.read_dev(dataclasses.replace(spec, labels=known), user_files, notes)
         elif not user_files.num_folds:
             train, dev, note = files.hold_out(train)
             notes.append(note)
@@ -293,7 +292,8 @@ class TaskKind(abc.ABC):
         if len(labels) < 2:
             raise UserError(f"{paths} has one label only, {labels[0]!r}; a classifier or tagger "
                             "needs at least two.")
-        return dataclasses.replace(spec, labels=labels)
+        return dataclasses.replace(
+            spec, labels=labels, metrics=self.build_spec(spec.name, labels).metrics)
 
     def example(self, spec: TaskSpec, key: str, value: Any) -> Example:
         """Returns an example to predict; `UserError` if the kind doesn't read such a value."""

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import re
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from sklearn import metrics
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.core.errors import UserError
-from electra_tf.core.storage import Path
 from electra_tf.data.buckets import RowBatch
 from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import TaskNetwork
@@ -23,7 +22,7 @@ from electra_tf.objectives.objective import LossOutput, fraction
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import base, windows
-from electra_tf.tasks.task import Examples, Kind, TaskSpec, TextExample
+from electra_tf.tasks.task import Examples, Kind, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 
 Predictions = tuple[Sequence[base.Record], np.ndarray]
@@ -60,19 +59,6 @@ class RegressionObjective(base.TaskObjective):
 
 class TextKind(base.TaskKind):
     """A task kind whose examples are one or two texts with a label."""
-
-    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
-                  notes: list[str] | None = None) -> Iterator[TextExample]:
-        """Reads a table; see `files.read_texts`. Labels may be the task's `label_words`."""
-        known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
-        num_unknown = 0
-        for example in files.read_texts(path, spec, labelled=labelled, notes=notes):
-            is_kept = labelled or not known or isinstance(example.label, tuple | None)
-            num_unknown += not is_kept and example.label not in known
-            yield dataclasses.replace(example, label=known.get(
-                example.label, example.label if is_kept else None))
-        if num_unknown and notes is not None:
-            notes.append(f"{path}: {num_unknown:,} labels that the task lacks are left out")
 
     def training_examples(self, examples: Examples, notes: list[str]) -> Examples:
         """Returns the examples that have a text; `files.read_texts` counts the others."""
@@ -135,7 +121,7 @@ class TextKind(base.TaskKind):
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
         """Returns the task's columns if all are identifiers, otherwise text_1 and text_2."""
         task = glue.TASKS.get(spec.name)
-        is_glue = task and task.inputs and task.text_columns == spec.text_columns
+        is_glue = task and task.inputs and task.spec.text_columns == spec.text_columns
         names = task.inputs if is_glue else spec.text_columns
         usable = all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) for name in names)
         return names if usable else tuple(f"text_{number + 1}" for number in range(len(names)))

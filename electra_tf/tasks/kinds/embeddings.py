@@ -94,13 +94,10 @@ class EmbeddingObjective(base.TaskObjective):
 
 def contrastive_losses(vectors: tf.Tensor, texts: tf.Tensor, present: tf.Tensor,
                        temperature: float) -> tf.Tensor:
-    """Returns the loss of every example, float32 [B].
+    """Returns the loss of every example, float32 [B]; cosines are divided by the temperature.
 
-    Args:
-        vectors: float32 [B, G, H] of length 1: a text, its positive and perhaps a hard negative.
-        texts: int32 [B, G], equal for equal texts.
-        present: bool [B], False on padding.
-        temperature: divisor of cosines.
+    `vectors` are float32 [B, G, H] of length 1: a text, its positive and perhaps a hard negative.
+    `texts` are int32 [B, G], equal for equal texts. `present` is bool [B], False on padding.
     """
     batch_size, parts, size = vectors.shape
     # Candidates are the positives of all examples, then their hard negatives.

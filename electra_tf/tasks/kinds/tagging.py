@@ -13,13 +13,12 @@ from sklearn.metrics import f1_score
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.core.errors import UserError, shown
-from electra_tf.core.storage import Path
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling import inference
 from electra_tf.modeling.rng import Rng
 from electra_tf.modeling.task_heads import TaskNetwork
 from electra_tf.objectives.objective import LossOutput, fraction
-from electra_tf.tasks.files import Files, read_tagged
+from electra_tf.tasks.files import read_tagged
 from electra_tf.tasks.kinds import base
 from electra_tf.tasks.tag_schemes import as_iob2, span_parts
 from electra_tf.tasks.task import Examples, Kind, TaggedExample, TaskSpec
@@ -69,6 +68,7 @@ class Tagging(base.TaskKind):
     hugging_face = base.HuggingFaceHead(
         architecture="ElectraForTokenClassification", layers={"classifier": ("dense",)})
     inputs = ("text",)
+    read_file = staticmethod(read_tagged)
 
     def build_spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
         """Returns a task; tags without spans, such as parts of speech, have scores per word."""
@@ -76,17 +76,6 @@ class Tagging(base.TaskKind):
         return dataclasses.replace(
             super().build_spec(name, labels), text_columns=("words",), label_column="tags",
             metrics=self.metrics if has_spans else tuple(WORD_SCORERS))
-
-    def fit_spec(self, spec: TaskSpec, user_files: Files, train: Examples,
-                 dev: Examples) -> TaskSpec:
-        """Returns the task with its tags, and the metrics that suit them."""
-        spec = super().fit_spec(spec, user_files, train, dev)
-        return dataclasses.replace(spec, metrics=self.build_spec(spec.name, spec.labels).metrics)
-
-    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool,
-                  notes: list[str] | None = None) -> list[TaggedExample]:
-        """Reads JSON lines or column files; see `read_tagged`."""
-        return read_tagged(path, spec, labelled=labelled, notes=notes)
 
     def example(self, spec: TaskSpec, key: str, value: str | Sequence[str]) -> TaggedExample:
         """Returns a sentence to predict: its words, or a text that is split at spaces."""
