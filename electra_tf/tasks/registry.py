@@ -69,10 +69,9 @@ def load(name: str, data_dir: Path | None, user_files: Files, *, from_tfds: bool
     require_one_of(NAMES, "--task", name)
     # Flags that contradict each other or the task.
     file_flags = [f"--{split}" for split in ("train", "dev", "test") if getattr(user_files, split)]
-    column_flags = [flag for flag, value, default in (
-        ("--text_columns", user_files.text_columns, ("text",)),
-        ("--label_column", user_files.label_column, "label"),
-        ("--key_column", user_files.key_column, "")) if value and value != default]
+    column_flags = [f"--{name}" for name, default in (
+        ("text_columns", ("text",)), ("label_column", "label"), ("key_column", ""))
+        if getattr(user_files, name) not in ((), "", default)]
     if user_files.dev_text_columns and name != Kind.SENTENCE_EMBEDDINGS:
         raise UserError("--dev_text_columns goes with --task=sentence_embeddings; leave it out.")
     if column_flags and (name in (*question_files.BENCHMARKS, Kind.QUESTION_ANSWERING) or (

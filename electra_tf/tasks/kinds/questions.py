@@ -21,7 +21,6 @@ from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.question_files import read_questions
 from electra_tf.tasks.task import Examples, Kind, QuestionExample, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens, Windows, encode_windows, token_rows
-from electra_tf.text.tokenizer import Pieces
 
 CHUNK = 1000
 """Number of questions that one call encodes; those about one context share its pieces."""
@@ -146,16 +145,13 @@ class QuestionAnswering(base.TaskKind):
         span in its window. A network with a head for it adds `no_answer_probability`, float32.
         """
         config = network.config
-        questions, contexts = columns
-        numbers = tf.range(tf.size(contexts))
-        tokens, context_windows, pieces, _ = read_windows(
-            network.row_encoder, questions, contexts, numbers, config)
+        tokens, context_windows, contexts, _ = read_windows(
+            network.row_encoder, *columns, tf.range(tf.size(columns[1])), config)
         beams = inference.map_in_chunks(lambda *part: SpanBeams(**(
             {"impossible": tf.zeros(tf.shape(part[0])[:1])} | self.served_scores(
                 network, Tokens(*part)))), tokens, _BEAM_SPECS, max_rows=SERVED_CHUNK)
-        best = answers.best_answers(
-            Contexts(contexts, pieces.starts, pieces.ends, numbers), context_windows, beams,
-            max_pieces=config.max_answer_length)
+        best = answers.best_answers(contexts, context_windows, beams,
+                                    max_pieces=config.max_answer_length)
         outputs = {"answer": best.text, "start": best.start, "end": best.end, "score": best.score}
         if network.head.impossible is None:
             return outputs
@@ -170,19 +166,17 @@ class QuestionAnswering(base.TaskKind):
             tokens.segment_ids, tokens.padding_mask), network.config)
 
 
-def encode(examples: Examples, encoder: RowEncoder,
-           config: TaskConfig) -> Questions:
+def encode(examples: Examples, encoder: RowEncoder, config: TaskConfig) -> Questions:
     """Encodes questions in one call, as [CLS] question [SEP] part of the context [SEP]."""
     # Windows of every context, of which several questions can be.
     context_ids = {text: number for number, text in enumerate(
         dict.fromkeys(example.context for example in examples))}
-    texts = tf.constant(list(context_ids))
-    of_question = tf.constant([context_ids[example.context] for example in examples])
-    questions = tf.constant([example.question for example in examples])
-    tokens, context_windows, pieces, query_lengths = read_windows(
-        encoder, questions, texts, of_question, config)
+    tokens, context_windows, contexts, query_lengths = read_windows(
+        encoder, tf.constant([example.question for example in examples]),
+        tf.constant(list(context_ids)),
+        tf.constant([context_ids[example.context] for example in examples]), config)
     starts, ends = (np.split(offsets.flat_values.numpy(), offsets.row_splits.numpy()[1:-1])
-                    for offsets in (pieces.starts, pieces.ends))
+                    for offsets in (contexts.starts, contexts.ends))
     piece_spans = []  # The first and the last piece with characters of the answer, if any.
     for example in examples:
         touched = np.zeros(0)
@@ -202,23 +196,22 @@ def encode(examples: Examples, encoder: RowEncoder,
         impossible = not inside if config.answerable_by_window else examples[number].is_impossible
         rows.append(Row(*row, {"start": np.int32(start), "end": np.int32(last),
                                "impossible": np.float32(impossible)}))
-    contexts = Contexts(texts, pieces.starts, pieces.ends, of_question)
     return Questions(rows, context_windows, contexts, query_lengths.numpy())
 
 
-def read_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor,
-                 context_of: tf.Tensor,
-                 config: TaskConfig) -> tuple[Tokens, Windows, Pieces, tf.Tensor]:
-    """Returns rows and windows of B questions, pieces of C contexts, and lengths of questions.
+def read_windows(encoder: RowEncoder, questions: tf.Tensor, texts: tf.Tensor, text_of: tf.Tensor,
+                 config: TaskConfig) -> tuple[Tokens, Windows, Contexts, tf.Tensor]:
+    """Returns rows and windows of B questions, their C contexts, and lengths of questions.
 
-    `context_of`, int32 [B], is the index of each question's context. Lengths are int64 [B], in
-    tokens before the cut to `max_query_length`.
+    `text_of`, int32 [B], is the index of each question's context. Lengths are int64 [B], in tokens
+    before the cut to `max_query_length`.
     """
-    pieces = encoder.tokenizer.tokenize_with_offsets(contexts)
+    pieces = encoder.tokenizer.tokenize_with_offsets(texts)
     queries = encoder.tokenizer.tokenize(questions)
     return *encode_windows(
-        encoder, queries[:, :config.max_query_length], pieces.ids, context_of,
-        stride=config.doc_stride or 128), pieces, queries.row_lengths()
+        encoder, queries[:, :config.max_query_length], pieces.ids, text_of,
+        stride=config.doc_stride or 128), Contexts(
+            texts, pieces.starts, pieces.ends, text_of), queries.row_lengths()
 
 
 def _beams(head: QuestionHead, hidden: tf.Tensor, allowed: tf.Tensor,
