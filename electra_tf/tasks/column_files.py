@@ -1,9 +1,7 @@
 """Reads sentences of column files: one word per line with its tag, an empty line between sentences.
 
-CoNLL-2000 (Tjong Kim Sang and Buchholz, 2000): word, part of speech, chunk. CoNLL-2003 (Tjong Kim
-Sang and De Meulder, 2003): word, part of speech, chunk, entity, with "-DOCSTART-" lines between
-documents. CoNLL-U (https://universaldependencies.org/format.html): ten columns, of which the
-second is the word.
+docs/reference/task_files.md describes the variants. CoNLL-2003 has "-DOCSTART-" lines between
+documents, CoNLL-U (https://universaldependencies.org/format.html) ten columns.
 """
 
 import collections
@@ -31,11 +29,10 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
                  notes: list[str] | None = None) -> list[TaggedExample]:
     """Returns the sentences of a file; `words` and `tags` are names or numbers of columns.
 
-    By default words are in the first column and tags, as they are written, in the last. Tabs
-    separate columns if every line has one, otherwise spaces and tabs. Without empty lines a column
-    that numbers the sentences divides them. `notes` receives a line on what was read and left out.
-    `tagged=False` reads tags only from a column that is selected and exists. `UserError` for no
-    sentences, uneven columns, and columns without words or tags.
+    By default words are in the first column and tags, as they are written, in the last. `notes`
+    receives a line on what was read and left out. `tagged=False` reads tags only from a column that
+    is selected and exists. `UserError` for no sentences, uneven columns, and columns without words
+    or tags.
     """
     # Rows of cells, and the names of columns, which a comment or a header gives.
     lines = [(number, line.rstrip(" \t") if line.strip() else "")

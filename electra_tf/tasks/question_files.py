@@ -1,10 +1,8 @@
 """Reads questions in SQuAD's JSON (Rajpurkar et al., 2016 and 2018) or MRQA's JSON lines.
 
-A list or lines of paragraphs, or of rows with one question as in Hugging Face's datasets, may take
-the place of SQuAD's articles. The first line of a file of the MRQA 2019 shared task (Fisch et al.,
-2019) is a header; every other line is a context with its questions. A question has the accepted
-answers and the spans where they were detected; a span includes its last character. MRQA's marks
-[TLE], [DOC] and [PAR] are read as text, as in Google's code.
+docs/reference/task_files.md describes the variants. The first line of a file of the MRQA 2019
+shared task (Fisch et al., 2019) is a header; every other line is a context with its questions,
+which have accepted answers and the spans where they were detected, with their last characters.
 """
 
 import codecs
@@ -64,9 +62,8 @@ def read_questions(path: Path, *, labelled: bool = True,
     """Returns the questions of SQuAD's JSON, or of MRQA's .jsonl and .jsonl.gz.
 
     The first answer whose text is at its offset is the one to train on; MRQA's may differ in case
-    and spaces. Missing ids are numbers from 1. `labelled=False` ignores the answers. `notes`
-    receives what was converted. `UserError` locates a question with neither answers nor
-    is_impossible, and a second one with the same id.
+    and spaces. `labelled=False` ignores the answers. `notes` receives what was converted.
+    `UserError` locates a question without answers or is_impossible, and a repeated id.
     """
     examples: dict[str, QuestionExample] = {}
     counts = _Counts()

@@ -78,12 +78,10 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, selected: Seq
               published: bool = False, notes: list[str] | None = None) -> Iterator[TableRow]:
     """Returns the rows of `.tsv` (tabs), `.csv` (commas, semicolons or tabs), `.jsonl`, `.txt`.
 
-    Files are UTF-8, with or without a byte-order mark, and compressed if ".gz" follows the suffix.
-    `.jsonl` and `.json` have an object per line, or one list. `columns` are the columns' names if
-    the first line isn't a header. Only a `.txt` needs them; its last column holds the rest of the
-    line. `selected` may have numbers of columns; if all are, the file has no header. A `.csv` is
-    read with quotes (RFC 4180) unless they would enclose rows. A `.tsv` is read with quotes if all
-    its quotes enclose cells, some of them doubled or around line ends, or cells of every row. A
+    docs/how_to/own_data.md describes these files. `columns` are the columns' names if the first
+    line isn't a header. Only a `.txt` needs them; its last column holds the rest of the line.
+    `selected` may have numbers of columns; if all are, the file has no header. A `.csv` is read
+    with quotes unless they would enclose rows, a `.tsv` if all its quotes enclose cells. A
     `published` benchmark is read without quotes, and a few rows of another width are skipped.
     `notes` receives what was decided. `UserError` names file and line of what can't be read.
     """
@@ -252,7 +250,10 @@ def _swallows_rows(path: Path, separator: str, selected: Sequence[str]) -> bool:
 
 
 def _has_quoted_cells(path: Path) -> bool:
-    """Returns True if all quotes of tab-separated lines enclose cells, and not by chance."""
+    """Returns True if all quotes of tab-separated lines enclose cells, and not by chance.
+
+    Some are doubled or around tabs or line ends, or there are quotes in every row.
+    """
     if not any('"' in line for _, line in read_lines(path)):  # Most files need no memory.
         return False
     lines = [f"{line}\n" for _, line in read_lines(path)]
