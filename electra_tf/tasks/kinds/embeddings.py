@@ -249,8 +249,7 @@ def score(examples: Examples, rows: Sequence[Row], results: base.Results) -> bas
 def retrieval_scores(vectors: np.ndarray, texts: np.ndarray) -> dict[str, float]:
     """Ranks the second texts of all pairs by their cosine with every first text.
 
-    MRR is the mean of 1 / rank of a text's own pair, recall at k the share of ranks up to k. A
-    candidate with an equal cosine ranks before. Candidates with the same second text, or paired
+    A candidate with an equal cosine ranks before. Candidates with the same second text, or paired
     with the same first text, do not count. `vectors` are float32 [N, 2, H] of length 1, `texts`
     int32 [N, 2].
     """

@@ -138,18 +138,19 @@ class QuestionAnswering(base.TaskKind):
             ensure_ascii=False, indent=1) + "\n"}
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
-        """Answers questions about contexts, [B] each.
+        """Answers questions about contexts, [B] each; see docs/reference/signatures_and_rest.md.
 
-        `answer` is "" if the logit of "no answer" is above the threshold of the settings. `start`
-        and `end`, int32, are characters of the context. `score`, float32, is the probability of the
-        span in its window. A network with a head for it adds `no_answer_probability`, float32.
+        `answer` is "" if the logit of "no answer" is above the threshold of the settings.
         """
         config = network.config
         tokens, context_windows, contexts, _ = read_windows(
             network.row_encoder, *columns, tf.range(tf.size(columns[1])), config)
-        beams = inference.map_in_chunks(lambda *part: SpanBeams(**(
-            {"impossible": tf.zeros(tf.shape(part[0])[:1])} | self.served_scores(
-                network, Tokens(*part)))), tokens, _BEAM_SPECS, max_rows=SERVED_CHUNK)
+
+        def all_beams(*part: tf.Tensor) -> SpanBeams:  # Without a head for it, the logit is 0.
+            fields = self.served_scores(network, Tokens(*part))
+            return SpanBeams(**({"impossible": tf.zeros(tf.shape(part[0])[:1])} | fields))
+
+        beams = inference.map_in_chunks(all_beams, tokens, _BEAM_SPECS, max_rows=SERVED_CHUNK)
         best = answers.best_answers(contexts, context_windows, beams,
                                     max_pieces=config.max_answer_length)
         outputs = {"answer": best.text, "start": best.start, "end": best.end, "score": best.score}
