@@ -96,10 +96,7 @@ class Results(strict_json.OpenObject):  # The file also has a summary.
 
     @property
     def best(self) -> Trial:
-        """The trial whose model is kept: that on all examples, or the first of the best ones.
-
-        The main score on the first split decides.
-        """
+        """The trial whose model is kept: that on all examples, or the first with the best score."""
         on_all = [trial for trial in self.trials if trial.fold == ALL_FOLDS]
         return on_all[0] if on_all else max(self.trials, key=lambda trial: main_score(
             trial.scores, self.metrics[0]))

@@ -181,10 +181,7 @@ def is_empty(texts: Sequence[str], kind: Kind) -> bool:
 
 
 def unused_labels(paths: Sequence[Path], spec: TaskSpec) -> dict[str, set[str]]:
-    """Returns the values of each column that seems to have labels and isn't one of the texts.
-
-    Its name says so, or its values are 0 and 1. Of many values a few are returned.
-    """
+    """Returns up to 3 values of each other column that has 0 and 1 or is named like labels."""
     columns = collections.defaultdict(set)
     for row in itertools.chain(*(tables.read_rows(path, selected=spec.text_columns)
                                  for path in paths if tables.suffix_of(path) != ".txt")):

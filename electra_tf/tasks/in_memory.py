@@ -109,10 +109,7 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *,
 
 
 def refuse_columns(data: Any) -> None:
-    """Raises `UserError` for a tuple of lists of texts: columns for transformers, rows here.
-
-    So are arrays, and columns of data frames.
-    """
+    """Raises `UserError` for a tuple of lists or arrays of texts, which transformers pairs up."""
     if isinstance(data, tuple) and data and all(
             isinstance(value, list) or getattr(value, "ndim", 0) == 1 for value in data) and any(
             isinstance(text, str | bytes) for value in data for text in value):
@@ -149,10 +146,7 @@ def _unpacked(value: Any) -> Any:
 
 
 def _plain(value: Any, what: str) -> Any:
-    """Returns a value of NumPy, pandas or TensorFlow as Python's; bytes are decoded as UTF-8.
-
-    The missing values of pandas are None.
-    """
+    """Returns a value of NumPy, pandas or TensorFlow as Python's: bytes as text, NA as None."""
     value = _unpacked(value)
     if type(value).__name__ in ("NAType", "NaTType") or (
             isinstance(value, float) and math.isnan(value)):
