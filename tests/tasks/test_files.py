@@ -271,6 +271,7 @@ ROWS = [("x", "a"), ("y", "b")]
     ("a.jsonl", '[{"text": "x", "label": "a"},\n {"text": "y", "label": "b"}]\n', ROWS, None),
     ("a.json", '[{"text": "x", "label": "a"}, {"text": "y", "label": "b"}]', ROWS, None),
     ("a.json", '{"text": "x", "label": "a"}\n{"text": "y", "label": "b"}\n', ROWS, None),
+    ("a.json", '{\n "text": "x",\n "label": "a"\n}\n', ROWS[:1], None),
     ("a.csv", "text, label \nx, a\ny,b \n", ROWS, ""),
     ("a.tsv", "text \tlabel\nx\t a\ny\tb\n", ROWS, ""),
     ("a.csv", "text,label\nx,a\ntext,label\ny,b\n", ROWS, "1 rows repeat the header"),
