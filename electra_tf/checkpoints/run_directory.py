@@ -2,6 +2,7 @@
 
     settings.json    settings that affect the result, which a resumed run must have too
     vocab.txt        the vocabulary of its records
+    word_vectors.npy vectors with which word embeddings began, if they were not random
     checkpoints/     newest checkpoints
 """
 
@@ -33,6 +34,7 @@ EVALUATION_FILE = "eval_results.json"
 MAX_RESULT_BYTES = 64 * MIB  # A trial of ten epochs takes 5 KB.
 METRICS_FILE = "metrics.jsonl"
 TRACKERS_FILE = "trackers.json"
+WORD_VECTORS_FILE = "word_vectors.npy"
 FINISHED = "finished_at"  # Fact of a run that was extended: its earlier numbers of steps, in order.
 STABLE = "stable_until"
 """Fact of a run whose `DECAY` was 0 up to this number of steps, the last in `FINISHED` then."""
@@ -42,7 +44,8 @@ FIRST_STAGE = "the generator of stage 1"
 STEPS = "training.num_train_steps"
 _WRITTEN = (CHECKPOINTS, METRICS_FILE, TRACKERS_FILE, "tensorboard", "loss_curves.png",
             EVALUATION_FILE, RESULTS_FILE, "predictions", "submission", "learning_curve.png",
-            VOCABULARY_FILE, VOCABULARY_FILE + normalization.SUFFIX, SETTINGS_FILE)
+            VOCABULARY_FILE, VOCABULARY_FILE + normalization.SUFFIX, WORD_VECTORS_FILE,
+            SETTINGS_FILE)
 _TASK = "task_"  # Prefix of a task's facts, which `tasks/task.py` defines.
 _MAX_SETTING_BYTES = 4 * MIB  # Settings take 3 KB; the names of 30,000 labels fit.
 _Saved = dict[str, str | int | float | bool | list[str] | list[int] | None]

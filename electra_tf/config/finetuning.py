@@ -7,7 +7,13 @@ from typing import Annotated, Literal, get_args
 
 from annotated_types import Interval
 
-from electra_tf.config.model import Few, InitializationConfig, ModelConfig, Positions
+from electra_tf.config.model import (
+    COOCCURRENCE,
+    Few,
+    InitializationConfig,
+    ModelConfig,
+    Positions,
+)
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.runtime import BatchSize, Precision, RuntimeConfig
 from electra_tf.core.errors import UserError
@@ -160,6 +166,9 @@ class FinetuningConfig:
 
     def __post_init__(self) -> None:
         self.initialization.require_width(self.model)
+        require(self.initialization.word_vectors != COOCCURRENCE, "initialization.word_vectors",
+                "the path of vectors, such as word_vectors.npy of a pre-training run",
+                COOCCURRENCE)
         max_length, layers = self.model.max_position_embeddings, self.model.num_layers
         longer = ("" if self.model.positions == Positions.LEARNED else
                   f"; --set model.max_position_embeddings={self.task.max_seq_length} allows more")

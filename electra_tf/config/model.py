@@ -9,6 +9,8 @@ from annotated_types import Interval
 from electra_tf.core.settings import Probability, Section, require, setting, settings_of
 
 MAX_PARAMETERS = 20_000_000_000  # 60 times ELECTRA-Large's, 320 GB with optimizer slots.
+RANDOM, COOCCURRENCE = "random", "cooccurrence"
+"""Values of `initialization.word_vectors` that are no path."""
 Width = Annotated[int, Interval(gt=0, le=1 << 16)]
 Few = Annotated[int, Interval(gt=0, le=1000)]
 Share = Annotated[float, Interval(gt=0, le=1)]
@@ -161,11 +163,17 @@ class ModelConfig(EncoderConfig):
 
 
 class InitializationConfig(Section, prefix="initialization."):
-    """Initial values beyond `model.initializer_range`; all but `scheme` belong to `adjacent`."""
+    """Initial values beyond `model.initializer_range`.
+
+    All but `word_vectors` belong to the scheme `adjacent`.
+    """
 
     scheme: Literal["normal", "adjacent"] = setting("normal", """Initialization of attention. normal
         is the paper's. adjacent lets heads of the first layer attend to adjacent tokens, as they do
         in trained networks (after Trockman and Kolter, 2023).""")
+    word_vectors: str = setting(RANDOM, """Initial word embeddings: random, as in the paper;
+        cooccurrence for vectors of the neighbours that tokens have in the records, in pre-training;
+        or the path of a NumPy file with a vector for each token, as pre-training writes it.""")
     layers: Few = setting(1, "Number of lowest layers with previous-token and next-token heads.")
     position_share: Annotated[float, Interval(gt=0, le=0.5)] = setting(
         0.25, """Fraction of embedding dimensions for positions only; word embeddings begin with 0

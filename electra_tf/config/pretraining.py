@@ -6,7 +6,12 @@ from typing import Annotated, Any
 from annotated_types import Interval
 
 from electra_tf.config.corruption import MaskingConfig, SamplingConfig
-from electra_tf.config.model import MODEL_SIZES, InitializationConfig, ModelConfig
+from electra_tf.config.model import (
+    COOCCURRENCE,
+    MODEL_SIZES,
+    InitializationConfig,
+    ModelConfig,
+)
 from electra_tf.config.objectives import ElectraConfig, ObjectiveConfig
 from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.overrides import Changes, name_fields, override
@@ -125,6 +130,7 @@ def _short_recipe(model: ModelConfig) -> dict[str, Any]:
     """
     return {
         "initialization.scheme": "adjacent",
+        "initialization.word_vectors": COOCCURRENCE,
         # At least two previous-token and next-token heads remain.
         "initialization.duplicate_token_heads": (
             2 if model.num_heads >= 4 and model.duplicate_token_heads_fit else 0),

@@ -10,7 +10,7 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.config.finetuning import SCRATCH
-from electra_tf.config.model import Tying
+from electra_tf.config.model import COOCCURRENCE, Tying
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -69,7 +69,11 @@ def initialization(source: Path) -> dict[str, Any]:
         initial = str(saved.get("initial") or SCRATCH)
         if initial == SCRATCH or initial.startswith(run_directory.FIRST_STAGE):
             names = [name for name in saved if name.startswith("initialization.")]
-            return {name: saved[name] for name in (*names, "model.initializer_range") if names}
+            known = {name: saved[name] for name in (*names, "model.initializer_range") if names}
+            if known.get("initialization.word_vectors") == COOCCURRENCE:
+                known["initialization.word_vectors"] = str(
+                    source / run_directory.WORD_VECTORS_FILE)
+            return known
         source = storage.path(re.sub(r", step [\d,]+$", "", initial))
     return {}
 

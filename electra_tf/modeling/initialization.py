@@ -1,4 +1,4 @@
-"""Initial values with which heads attend to adjacent tokens and to repeated words.
+"""Initial values with which heads attend to adjacent tokens, and words resemble their like.
 
 For relative positions it follows Trockman and Kolter ("Mimetic initialization of self-attention
 layers", 2023); docs/explanation/short_runs.md has the reasons. Row p of the position table holds
@@ -7,12 +7,15 @@ read sin(w p) and cos(w p), queries sin(w (p + s)) and cos(w (p + s)), so their 
 at q = p + s. The last heads of the first layer may compare words instead.
 """
 
+import io
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from electra_tf.config.model import InitializationConfig, Positions
+from electra_tf.config.model import RANDOM, InitializationConfig, Positions
+from electra_tf.core import storage
+from electra_tf.core.errors import UserError
 from electra_tf.modeling.encoder import Embeddings, Encoder, EncoderLayer
 from electra_tf.modeling.layers import Dense
 from electra_tf.modeling.modern import ModernLayer
@@ -24,6 +27,8 @@ OFFSETS = (-1, 1, -2, 2, -3, 3, -4, 4)
 _AT_ITSELF, _AT_CLS = 0.5, 0.8
 """Fractions of a match's logit that are subtracted at the token itself and added at [CLS]."""
 
+_VECTORS = 0.8
+"""Fraction of the variance of word embeddings that given vectors have; noise has the rest."""
 _SLOW, _CONSTANT, _FAST = 0.03, 0.01, 0.1
 """Radians per token from which on rotary pairs distinguish offsets; up to which they compare words;
 from which on they recognize the token itself."""
@@ -34,13 +39,47 @@ def initialize(model, config: InitializationConfig, cls_id: int) -> None:
 
     `cls_id` is the id of [CLS], to which tokens without a duplicate attend.
     """
-    if config.scheme == "adjacent":
-        for part in model.submodules:
-            if isinstance(part, Encoder) and part.trainable:
-                if part.config.positions == Positions.ROTARY:
-                    _initialize_rotary_heads(part, config, cls_id)
-                else:
-                    _initialize_heads(part, config)
+    encoders = [part for part in model.submodules if isinstance(part, Encoder) and part.trainable]
+    # Word embeddings come first, because heads that compare words are made for them.
+    if config.word_vectors != RANDOM:
+        _write_word_vectors(encoders, config.word_vectors)
+    for encoder in encoders if config.scheme == "adjacent" else ():
+        if encoder.config.positions == Positions.ROTARY:
+            _initialize_rotary_heads(encoder, config, cls_id)
+        else:
+            _initialize_heads(encoder, config)
+
+
+def _write_word_vectors(encoders: Sequence[Encoder], file: str) -> None:
+    """Mixes the vectors of a NumPy file, [V, n], into the word embeddings of encoders.
+
+    Tables of E < n dimensions take the first E. A token whose vector is 0 keeps its random one.
+    Raises `UserError` if the file can't be read or has other than V rows.
+    """
+    path, vocab_size = storage.path(file), encoders[0].config.vocab_size
+    try:
+        vectors = np.load(io.BytesIO(path.read_bytes())).astype(np.float32)
+    except (OSError, ValueError, EOFError) as error:
+        raise UserError(f"initialization.word_vectors={file} can't be read as a NumPy file of "
+                        f"vectors: {error}.") from error
+    if vectors.ndim != 2 or len(vectors) != vocab_size or not np.isfinite(vectors).all():
+        raise UserError(f"initialization.word_vectors={file} must hold a finite vector for each of "
+                        f"the {vocab_size} tokens of the vocabulary. Received: {vectors.shape}")
+    # Each word table once, which several encoders may share.
+    for table, config in {id(encoder.embeddings.words.table):
+                          (encoder.embeddings.words.table, encoder.config)
+                          for encoder in encoders}.values():
+        noise = table.numpy()
+        width = noise.shape[1]
+        unit = np.zeros_like(noise)
+        unit[:, :vectors.shape[1]] = vectors[:, :width]
+        lengths = np.linalg.norm(unit, axis=1, keepdims=True)
+        # A rotation spreads the vectors' directions over all dimensions, which are alike in noise.
+        rotation = np.linalg.qr(np.random.default_rng(0).normal(size=[width, width]))[0]
+        unit = unit @ rotation.astype(np.float32) / np.where(lengths > 0, lengths, 1.0)
+        scale = config.initializer_range * np.sqrt(width)
+        table.assign(np.where(
+            lengths > 0, np.sqrt(_VECTORS) * scale * unit + np.sqrt(1 - _VECTORS) * noise, noise))
 
 
 def _initialize_heads(encoder: Encoder, config: InitializationConfig) -> None:

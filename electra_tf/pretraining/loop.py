@@ -236,7 +236,8 @@ def restore(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
     are lost, or the newest doesn't fit.
     """
     # New networks and optimizer slots.
-    config, model = run.config, run.build_model()
+    config, saved = run.config, checkpoint_files.sealed_steps(run.model_dir / CHECKPOINTS)
+    model = run.build_model(is_new=run.initial is None and not saved)
     state = TrainState(config, model, run.strategy)
     with run.strategy.scope():
         checkpoint = tf.train.Checkpoint(

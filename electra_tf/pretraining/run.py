@@ -10,7 +10,7 @@ import tf_keras
 
 from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, DECAY, FINISHED, STABLE, STEPS
-from electra_tf.config.model import Positions, Tying
+from electra_tf.config.model import COOCCURRENCE, RANDOM, Positions, Tying
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -30,7 +30,7 @@ from electra_tf.objectives.pretraining import (
     PretrainingObjective,
     TrainedGenerator,
 )
-from electra_tf.pretraining import init_from
+from electra_tf.pretraining import init_from, word_vectors
 from electra_tf.pretraining.fixed_noise import token_counts
 from electra_tf.reporting import trackers
 from electra_tf.text.normalization import TextSettings, recorded_normalization
@@ -95,10 +95,23 @@ class Run:
         """Reads all records; raises `UserError` that names the first one that can't be used."""
         shards.require_readable(self.records)
 
-    def build_model(self) -> tf_keras.Model:
-        """Creates the networks on the run's devices, with their initial weights."""
-        return build_model(self.objective, self.config, self.strategy,
-                           seed=self.config.training.seed, cls_id=self.vocabulary.cls_id)
+    def build_model(self, *, is_new: bool = False) -> tf_keras.Model:
+        """Creates the networks on the run's devices.
+
+        `is_new` means that their initial weights count, so that word vectors are worth counting.
+        """
+        config, vectors = self.config, self.config.initialization.word_vectors
+        if not is_new:
+            vectors = RANDOM
+        elif vectors == COOCCURRENCE:
+            path = self.model_dir / run_directory.WORD_VECTORS_FILE
+            if not path.exists():
+                word_vectors.write(self.records, vocab_info(self.vocabulary).special,
+                                   config.model.embedding_size, path)
+            vectors = str(path)
+        return build_model(
+            self.objective, override(config, {"initialization.word_vectors": vectors}),
+            self.strategy, seed=config.training.seed, cls_id=self.vocabulary.cls_id)
 
 
 def prepare_run(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,

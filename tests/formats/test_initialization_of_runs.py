@@ -12,7 +12,7 @@ from tests.support.hugging_face_files import change_json
 
 SETTINGS = {
     "model.initializer_range": 0.0795, "initialization.scheme": "adjacent",
-    "initialization.layers": 2, "initialization.position_share": 0.25,
+    "initialization.word_vectors": "random", "initialization.layers": 2, "initialization.position_share": 0.25,
     "initialization.position_amplitude": 1.0, "initialization.attention_gain": 3.0,
     "initialization.longest_wavelength": 64.0, "initialization.duplicate_token_heads": 0}
 NORMAL = {"initialization.scheme": "normal", "model.initializer_range": 0.02}
@@ -38,6 +38,16 @@ def test_a_continued_run_has_the_initialization_of_the_first_run(run, tmp_path, 
         "initial": initial.format(run=run, itself=directory)})
     read = initialization(storage.path(directory))
     assert read == ({**SETTINGS, **NORMAL} if expected is NORMAL else expected)
+
+
+def test_counted_word_vectors_are_the_file_of_the_first_run(run, tmp_path):
+    counted = shutil.copytree(run, tmp_path / "counted")
+    change_json(counted / "settings.json", **{"initialization.word_vectors": "cooccurrence"})
+    continued = shutil.copytree(run, tmp_path / "continued")
+    change_json(continued / "settings.json", initial=f"{counted}, step 7")
+    for directory in (counted, continued):
+        assert initialization(storage.path(directory)) == SETTINGS | {
+            "initialization.word_vectors": str(counted / "word_vectors.npy")}
 
 
 def test_a_converted_model_has_none(run, tmp_path):
