@@ -2,7 +2,8 @@
 
 import pytest
 
-from electra_tf.config.overrides import flatten
+from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import SIZES, resolve
 from electra_tf.core.errors import UserError
 
@@ -13,6 +14,8 @@ def test_the_short_recipe_fits_every_size_and_the_papers_changes_nothing(size):
     config = resolve(size, "short")
     assert (SIZES[size].initialization.scheme, config.initialization.scheme) == (
         "normal", "adjacent")
+    assert (SIZES[size].initialization.word_vectors, config.initialization.word_vectors) == (
+        "random", "cooccurrence")
     assert config.optimizer.bias_correction and not SIZES[size].optimizer.bias_correction
     assert config.model.hidden_dropout == 0.0
     gain = config.model.hidden_size * config.model.initializer_range**2
@@ -26,6 +29,12 @@ def test_the_short_recipe_fits_every_size_and_the_papers_changes_nothing(size):
 def test_a_short_run_has_two_duplicate_token_heads_if_they_fit(changes, heads):
     config = resolve("tiny", "short", {f"model.{name}": value for name, value in changes.items()})
     assert config.initialization.duplicate_token_heads == heads
+
+
+def test_fine_tuning_takes_word_vectors_from_a_file_alone():
+    with pytest.raises(UserError, match=r"word_vectors must be the path of vectors.*cooccurrence"):
+        override(FinetuningConfig(), {"initialization.word_vectors": "cooccurrence"})
+    override(FinetuningConfig(), {"initialization.word_vectors": "runs/a/word_vectors.npy"})
 
 
 def test_the_recipe_follows_the_width_of_the_run_and_changes_override_it():
