@@ -13,13 +13,11 @@ from scipy import sparse
 
 from electra_tf.core.atomic_file import write_atomically
 from electra_tf.core.storage import Path
-from electra_tf.data import shards
-from electra_tf.data.pipeline import first_examples
 from electra_tf.data.records import Records
+from electra_tf.data.shards import first_examples
 from electra_tf.modeling.masking import SpecialTokens, maskable
-from electra_tf.training import failures
 
-COUNTED_TOKENS = 1 << 23  # Tokens whose neighbours are counted, with those of padding.
+COUNTED_TOKENS = 1 << 23  # Tokens whose neighbours are counted.
 MAX_SIZE = 256  # Most directions, so that wide networks don't wait for minutes.
 _FURTHER = range(3, 8)  # Distances of neighbours that are counted together.
 
@@ -29,32 +27,32 @@ def write(records: Records, special: SpecialTokens, size: int, path: Path) -> No
 
     Prints a line about it, as it takes seconds.
     """
+    # Examples end to end, with so much padding between them that they are no neighbours.
     begin = time.monotonic()
-    with failures.explained(lambda: shards.require_readable(records)):
-        rows = np.concatenate([
-            np.where(maskable(ids, padding_mask, special), ids, -1)
-            for ids, padding_mask, _ in first_examples(
-                records, COUNTED_TOKENS // records.max_seq_length, special.pad
-            ).as_numpy_iterator()])
-    vectors = cooccurrence_vectors(rows, records.vocab_size, min(size, MAX_SIZE))
+    padding = np.full(_FURTHER.stop - 1, special.pad)
+    ids = np.concatenate([part for example in first_examples(
+        records, COUNTED_TOKENS // records.max_seq_length) for part in (example, padding)])
+    counted = np.asarray(maskable(ids, np.ones(ids.size, bool), special))
+    vectors = cooccurrence_vectors(
+        np.where(counted, ids, -1), records.vocab_size, min(size, MAX_SIZE))
     content = io.BytesIO()
     np.save(content, vectors.astype(np.float16))
     write_atomically(path, content.getvalue())
-    print(f"words    begin with vectors from the neighbours of {np.sum(rows >= 0):,} tokens "
+    print(f"words    begin with vectors from the neighbours of {np.sum(counted):,} tokens "
           f"({time.monotonic() - begin:.0f} s): {path}", flush=True)
 
 
-def cooccurrence_vectors(rows: np.ndarray, vocab_size: int, size: int) -> np.ndarray:
+def cooccurrence_vectors(ids: np.ndarray, vocab_size: int, size: int) -> np.ndarray:
     """Returns unit vectors of all tokens, float [V, `size` or fewer], the largest direction first.
 
-    `rows`, int [N, L], are token ids, or -1 where a position does not count. Tokens that occur with
-    no other more often than by chance have the vector 0.
+    `ids`, int [T], is text, with -1 where a position does not count. Tokens that occur with no
+    other more often than by chance have the vector 0.
     """
     from sklearn.utils.extmath import randomized_svd  # Its import takes a second.
 
     # How often a token (row) has another one (column) at a distance behind it, [V, V].
     def pairs(distance: int) -> sparse.csr_matrix:
-        token, neighbour = rows[:, :-distance].ravel(), rows[:, distance:].ravel()
+        token, neighbour = ids[:-distance], ids[distance:]
         counted = (token >= 0) & (neighbour >= 0)
         return sparse.coo_matrix(
             (np.ones(np.sum(counted), np.float32), (token[counted], neighbour[counted])),

@@ -12,7 +12,8 @@ from tests.support.hugging_face_files import change_json
 
 SETTINGS = {
     "model.initializer_range": 0.0795, "initialization.scheme": "adjacent",
-    "initialization.word_vectors": "random", "initialization.layers": 2, "initialization.position_share": 0.25,
+    "initialization.word_vectors": "random", "initialization.layers": 2,
+    "initialization.position_share": 0.25,
     "initialization.position_amplitude": 1.0, "initialization.attention_gain": 3.0,
     "initialization.longest_wavelength": 64.0, "initialization.duplicate_token_heads": 0}
 NORMAL = {"initialization.scheme": "normal", "model.initializer_range": 0.02}

@@ -15,21 +15,20 @@ VOCAB_SIZE = 12
 WORDS = "initialization__word_vectors"
 
 
-def random_rows(seed: int = 0) -> np.ndarray:
-    """Token ids, int [200, 20], of which a tenth is -1; token 11 never occurs."""
-    random = np.random.default_rng(seed)
-    rows = random.choice(11, p=np.arange(1, 12) / 66, size=[200, 20])
-    return np.where(random.random(rows.shape) < 0.1, -1, rows)
+def random_text() -> np.ndarray:
+    """Token ids, int [4000], of which a tenth is -1; token 11 never occurs."""
+    random = np.random.default_rng(0)
+    ids = random.choice(11, p=np.arange(1, 12) / 66, size=4000)
+    return np.where(random.random(ids.shape) < 0.1, -1, ids)
 
 
-def information(rows: np.ndarray, distances: list[int]) -> np.ndarray:
+def information(ids: np.ndarray, distances: list[int]) -> np.ndarray:
     """Positive pointwise mutual information, [V, V], of tokens and neighbours, pair by pair."""
     counts = np.zeros([VOCAB_SIZE, VOCAB_SIZE])
-    for row in rows:
-        for at, token in enumerate(row):
-            for distance in distances:
-                if 0 <= at + distance < len(row) and min(token, row[at + distance]) >= 0:
-                    counts[token, row[at + distance]] += 1
+    for at, token in enumerate(ids):
+        for distance in distances:
+            if 0 <= at + distance < len(ids) and min(token, ids[at + distance]) >= 0:
+                counts[token, ids[at + distance]] += 1
     neighbours = counts.sum(0)**0.75 / (counts.sum(0)**0.75).sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.log(counts / counts.sum(1, keepdims=True) / neighbours)
@@ -37,13 +36,13 @@ def information(rows: np.ndarray, distances: list[int]) -> np.ndarray:
 
 
 def test_similarities_of_tokens_are_those_of_a_plain_computation():
-    rows = random_rows()
-    table = np.concatenate([information(rows, distances) for distances in (
+    ids = random_text()
+    table = np.concatenate([information(ids, distances) for distances in (
         [1], [-1], [2], [-2], [*range(-7, -2), *range(3, 8)])], axis=1)
     directions, values, _ = np.linalg.svd(table)
     expected = directions[:, :6] * np.sqrt(values[:6])
     expected[:11] /= np.linalg.norm(expected[:11], axis=1, keepdims=True)
-    vectors = cooccurrence_vectors(rows, VOCAB_SIZE, 6)
+    vectors = cooccurrence_vectors(ids, VOCAB_SIZE, 6)
     assert vectors.shape == (VOCAB_SIZE, 6)
     np.testing.assert_allclose(vectors[:11] @ vectors[:11].T, expected[:11] @ expected[:11].T,
                                atol=1e-4)
@@ -52,15 +51,16 @@ def test_similarities_of_tokens_are_those_of_a_plain_computation():
 
 def test_tokens_with_the_same_neighbours_have_the_same_vector():
     # Tokens 5 and 6 stand between 1 and 2, token 7 between 3 and 4.
-    rows = np.array([[1, 5, 2], [1, 6, 2], [3, 7, 4]] * 10)
-    vectors = cooccurrence_vectors(rows, VOCAB_SIZE, 8)
+    gap = [-1] * 7
+    ids = np.array([*[1, 5, 2], *gap, *[1, 6, 2], *gap, *[3, 7, 4], *gap] * 10)
+    vectors = cooccurrence_vectors(ids, VOCAB_SIZE, 8)
     assert vectors[5] @ vectors[6] == pytest.approx(1.0, abs=1e-5)
     assert abs(vectors[5] @ vectors[7]) < 1e-5
 
 
 def test_no_vector_has_more_dimensions_than_tokens_exist():
-    assert cooccurrence_vectors(random_rows(), VOCAB_SIZE, 256).shape == (VOCAB_SIZE, VOCAB_SIZE)
-    assert not cooccurrence_vectors(np.full([4, 1], 5), VOCAB_SIZE, 8).any()
+    assert cooccurrence_vectors(random_text(), VOCAB_SIZE, 256).shape == (VOCAB_SIZE, VOCAB_SIZE)
+    assert not cooccurrence_vectors(np.array([5]), VOCAB_SIZE, 8).any()
 
 
 @pytest.fixture(scope="module")
