@@ -86,7 +86,7 @@ class ElectraLmConfig(ElectraConfig):
     """Replaced token detection, and a language model on the same encoder (Meng et al., 2021)."""
 
     name: str = setting("electra_lm", "Pre-training objective.")
-    implementation = "electra_tf.objectives.electra_lm:ElectraLmObjective"
+    implementation = "electra_tf.objectives.electra:ElectraLmObjective"
     metrics = _RESTORING | {"restoring_accuracy_replaced": Metric("the same, of replaced tokens")}
     restoring_loss_weight: Weight = setting(1.0, """Factor of the loss of the discriminator's second
         head: the prediction of the original tokens at selected positions.""")

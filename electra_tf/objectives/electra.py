@@ -1,26 +1,29 @@
-"""Replaced token detection, the objective of ELECTRA (section 3.1), and ELECTRA 15 %."""
+"""Replaced token detection, the objective of ELECTRA (section 3.1), and its variants."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
-from electra_tf.modeling import specs
+from electra_tf.modeling import parameter_shapes, specs
 from electra_tf.modeling.corruption import corrupt
-from electra_tf.modeling.electra import ElectraModel
+from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModelHead, gather_vectors
+from electra_tf.modeling.layers import LayerOptions
 from electra_tf.modeling.masking import mark_positions
+from electra_tf.modeling.parameter_shapes import RESTORER
 from electra_tf.modeling.rng import Rng
 from electra_tf.objectives.objective import LossOutput, WeightedMean, count, fraction
 from electra_tf.objectives.pretraining import (
     Arrays,
-    DisplayedText,
     MaskedBatch,
     PretrainingObjective,
-    detected_text,
-    generator_accuracy,
     generator_fields,
     run_generator,
+    score_predictions,
+    token_accuracy,
 )
 
 
@@ -91,7 +94,7 @@ class ElectraObjective(PretrainingObjective):
     def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the generator's accuracies and the discriminator's scores over all tokens."""
         padding_mask = per_example["padding_mask"]
-        return {"generator_accuracy": generator_accuracy(per_example),
+        return {"generator_accuracy": token_accuracy(per_example),
                 "generator_sampled_accuracy": means["generator_sampled_accuracy"],
                 **detection_scores(per_example["replaced"][padding_mask],
                                    per_example["logits"][padding_mask])}
@@ -99,10 +102,6 @@ class ElectraObjective(PretrainingObjective):
     def detection_logits(self, model: ElectraModel, batch: Batch) -> tf.Tensor:
         """Returns the discriminator's logits, float32 [B, L]."""
         return model.discriminator(batch.ids, batch.segment_ids, batch.padding_mask)
-
-    def displayed_text(self, per_example: Arrays) -> DisplayedText:
-        """Returns the corrupted text and the discriminator's probabilities."""
-        return detected_text(per_example)
 
     def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the discriminator and the generator."""
@@ -121,6 +120,68 @@ class Electra15Objective(ElectraObjective):
         """Marks the selected positions, bool [B, L]."""
         masked = inputs.masked
         return mark_positions(masked.positions, masked.filled, inputs.original.ids.shape[1])
+
+
+class ElectraLmModel(ElectraModel):
+    """A generator, and a discriminator with a second head, which predicts original tokens."""
+
+    def _create(self, config: ModelConfig, options: LayerOptions) -> None:
+        super()._create(config, options)
+        encoder = self.discriminator.encoder
+        self.restorer_head = MaskedLanguageModelHead(
+            f"{RESTORER}_predictions", encoder.config, options, encoder.embeddings.words)
+
+
+class ElectraLmObjective(ElectraObjective):
+    """ELECTRA + LM: min L_MLM(generator) + 50 L_Disc(discriminator) + L_LM(discriminator).
+
+    The discriminator's vectors of the corrupted text also predict the original tokens at the
+    selected positions, as in COCO-LM's corrective language modelling (Meng et al., 2021), without
+    its copy mechanism. The head is the generator's, of the discriminator's size.
+    """
+
+    model_class = ElectraLmModel
+    losses = ("generator_loss", "discriminator_loss", "restoring_loss")
+
+    def discriminate(self, model: ElectraLmModel, inputs: MaskedBatch, sampled: tf.Tensor,
+                     rng: Rng, *, training: bool) -> LossOutput:
+        """Detects the samples int32 [B, N], and predicts the tokens that they replaced.
+
+        "restored_ids" int32 [B, N] are the most likely ones.
+        """
+        # One pass over the corrupted text, [B, L, H], for both heads.
+        batch, masked = inputs.original, inputs.masked
+        corrupted, replaced = corrupt(batch.ids, batch.padding_mask, masked, sampled)
+        hidden = model.discriminator.encode(corrupted, batch.segment_ids, batch.padding_mask,
+                                            rng if training else None)
+        output = self.detection_output(inputs, sampled, corrupted, replaced,
+                                       model.discriminator.head(hidden))
+
+        # L_LM: -log p(original token) at the selected positions, whether replaced or not.
+        restored = score_predictions(
+            model.restorer_head(gather_vectors(hidden, masked.positions)), masked,
+            training=training)
+        return output._replace(
+            loss_sums=output.loss_sums | {"restoring_loss": tf.reduce_sum(restored.losses)},
+            per_example=output.per_example | {"restored_ids": restored.best_ids})
+
+    def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+        """Returns ELECTRA's scores, and the head's accuracy on selected and on replaced tokens."""
+        replaced = np.take_along_axis(per_example["replaced"], per_example["positions"], axis=1)
+        return super().scores(per_example, means) | {
+            "restoring_accuracy": token_accuracy(per_example, "restored_ids"),
+            "restoring_accuracy_replaced": token_accuracy(
+                {**per_example, "predicted": per_example["predicted"] & replaced},
+                "restored_ids")}
+
+    def network_specs(self) -> Sequence[specs.NetworkSpec]:
+        """Returns the discriminator with both heads, and the generator."""
+        discriminator, generator = super().network_specs()
+        head = specs.Head(scores_vocabulary=True, fraction=None,
+                          weights=parameter_shapes.vocabulary_head(
+                              f"{RESTORER}_predictions", discriminator.encoder))
+        return dataclasses.replace(
+            discriminator, heads=(*discriminator.heads, head)), generator
 
 
 def detection_scores(replaced: np.ndarray, logits: np.ndarray) -> dict[str, float]:

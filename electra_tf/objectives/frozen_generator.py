@@ -17,7 +17,6 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.model import EncoderConfig, ModelConfig
-from electra_tf.core.errors import UserError
 from electra_tf.modeling import parameter_shapes, specs
 from electra_tf.modeling.corruption import distribution
 from electra_tf.modeling.electra import (
@@ -38,7 +37,6 @@ from electra_tf.objectives.pretraining import (
     MaskedBatch,
     ObjectiveContext,
     generator_fields,
-    run_generator,
 )
 
 FROZEN = "frozen_generator"  # First part of the paths of a frozen generator.
@@ -52,13 +50,14 @@ class DiscriminatorModel(PretrainingModel):
 
 
 class FrozenGeneratorModel(DiscriminatorModel):
-    """A discriminator, and a generator of any size that isn't trained."""
+    """A discriminator, and a generator of any size that isn't trained and has no dropout."""
 
     def __init__(self, config: ModelConfig, generator: EncoderConfig, *, seed: int,
                  policy: str = "float32", recompute: bool = False):
         """Creates every weight; `generator` is its encoder's shape; others as in the base class."""
         super().__init__(config, seed=seed, policy=policy, recompute=recompute)
         options = LayerOptions(seed=seed, policy=policy)
+        generator = dataclasses.replace(generator, hidden_dropout=0.0, attention_dropout=0.0)
         self.generator = Generator(create_encoder(generator, options, FROZEN), options, FROZEN)
         self.generator.trainable = False
 
@@ -103,11 +102,7 @@ class FrozenGeneratorObjective(ElectraObjective):
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> FrozenGeneratorModel:
-        """Creates the discriminator, and the generator with its weights; `UserError` without it."""
-        # The networks, with a frozen generator of the other run's shape.
-        if self.context.generator is None:
-            raise UserError(f"objective.name={self.config.objective.name} has no generator yet: "
-                            "train one first, and give its weights.")
+        """Creates the discriminator, and the other run's generator with its weights."""
         model = FrozenGeneratorModel(config, self.context.generator.encoder, seed=seed,
                                      policy=policy, recompute=recompute)
         # "electra/..." becomes "frozen_generator/...", and "generator_predictions/..."
@@ -120,16 +115,14 @@ class FrozenGeneratorObjective(ElectraObjective):
 
     def compute(self, model: FrozenGeneratorModel, inputs: MaskedBatch, rng: Rng,
                 *, training: bool) -> LossOutput:
-        """Samples from the generator, without dropout, and runs the discriminator."""
+        """Samples from the generator and runs the discriminator, whose loss alone is minimized."""
         # L_MLM of the generator is a metric, which the total does not contain.
-        masked = inputs.masked
-        generated = run_generator(model.generator, inputs, None, training=training)
-        sampled = self.sample(generated.softmax, masked, rng, training=training)
-        output = self.discriminate(model, inputs, sampled, rng, training=training)
-        loss = WeightedMean(tf.stop_gradient(tf.reduce_sum(generated.losses)), count(masked.filled))
+        output = super().compute(model, inputs, rng, training=training)
+        losses = dict(output.loss_sums)
+        loss = WeightedMean(
+            tf.stop_gradient(losses.pop("generator_loss")), count(inputs.masked.filled))
         return output._replace(
-            metrics=dict(output.metrics) | {"generator_loss": loss},
-            per_example=output.per_example | generator_fields(masked, generated.best_ids))
+            loss_sums=losses, metrics=dict(output.metrics) | {"generator_loss": loss})
 
     def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns ELECTRA's scores, and the generator's loss."""

@@ -12,7 +12,6 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
@@ -33,14 +32,12 @@ from electra_tf.modeling.rng import Rng
 from electra_tf.objectives.objective import LossOutput, count, fraction
 from electra_tf.objectives.pretraining import (
     Arrays,
-    DisplayedText,
     MaskedBatch,
     PretrainingObjective,
-    detected_text,
-    generator_accuracy,
     generator_fields,
     run_generator,
     score_predictions,
+    token_accuracy,
 )
 
 COPY = "copy_predictions"  # First part of the paths of the head that copies a token.
@@ -69,11 +66,7 @@ class MlmObjective(PretrainingObjective):
 
     def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the accuracy of the most likely tokens."""
-        return {"generator_accuracy": generator_accuracy(per_example)}
-
-    def displayed_text(self, per_example: Arrays) -> DisplayedText:
-        """Returns the text with the most likely token at every selected position."""
-        return DisplayedText(_best_written(per_example))
+        return {"generator_accuracy": token_accuracy(per_example)}
 
     def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the encoder with its head."""
@@ -136,15 +129,9 @@ class ReplaceMlmObjective(PretrainingObjective):
 
     def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the accuracies of generator and restorer on the selected tokens."""
-        return {"generator_accuracy": generator_accuracy(per_example),
+        return {"generator_accuracy": token_accuracy(per_example),
                 "generator_sampled_accuracy": means["generator_sampled_accuracy"],
-                "restoring_accuracy": generator_accuracy(
-                    {**per_example, "best_ids": per_example["restored_ids"]})}
-
-    def displayed_text(self, per_example: Arrays) -> DisplayedText:
-        """Returns the text with the restorer's predictions at the selected positions."""
-        return DisplayedText(_best_written({**per_example,
-                                            "best_ids": per_example["restored_ids"]}))
+                "restoring_accuracy": token_accuracy(per_example, "restored_ids")}
 
     def network_specs(self) -> Sequence[specs.NetworkSpec]:
         """Returns the encoder that is fine-tuned, and the generator."""
@@ -202,10 +189,6 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
         return model.copying(model.restorer.encode(batch.ids, batch.segment_ids,
                                                    batch.padding_mask))
 
-    def displayed_text(self, per_example: Arrays) -> DisplayedText:
-        """Returns the corrupted text, and the probability of not copying each token."""
-        return detected_text(per_example)
-
 
 def copy_loss(copy_logits: tf.Tensor, losses: tf.Tensor, unchanged: tf.Tensor) -> tf.Tensor:
     """Returns -log(D [unchanged] + (1 - D) p), with D = sigmoid(copy_logits) and p = exp(-losses).
@@ -220,12 +203,3 @@ def copy_loss(copy_logits: tf.Tensor, losses: tf.Tensor, unchanged: tf.Tensor) -
     larger = tf.stop_gradient(tf.maximum(copied, predicted))
     either = larger + tf.math.log(tf.exp(copied - larger) + tf.exp(predicted - larger))
     return -tf.where(unchanged, either, predicted)
-
-
-def _best_written(per_example: Arrays) -> np.ndarray:
-    """Returns "ids", int32 [M, L], with "best_ids" at all selected positions."""
-    # Row and slot of each filled slot, int64 [slots] both.
-    rows, slots = np.nonzero(per_example["predicted"])
-    written = per_example["ids"].copy()
-    written[rows, per_example["positions"][rows, slots]] = per_example["best_ids"][rows, slots]
-    return written

@@ -10,15 +10,8 @@ import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.data.example import Batch
-from electra_tf.modeling.corruption import (
-    Distribution,
-    at_temperature,
-    cross_entropy,
-    distribution,
-    sample,
-    temperature_at,
-    without,
-)
+from electra_tf.modeling import corruption
+from electra_tf.modeling.corruption import Distribution
 from electra_tf.modeling.electra import Generator
 from electra_tf.modeling.masking import MaskedPositions, SpecialTokens, VocabInfo, mask_tokens
 from electra_tf.modeling.rng import Rng
@@ -115,15 +108,16 @@ class PretrainingObjective(Objective):
         """Draws a token from each of B * N distributions, int32 [B, N], without a gradient."""
         # The distributions [B * N, V'] that settings ask for; by default the generator's own.
         sampling = self.config.sampling
-        softmax = at_temperature(softmax, temperature_at(sampling, rng.step) if training
-                                 else sampling.temperature)
+        softmax = corruption.at_temperature(
+            softmax, corruption.temperature_at(sampling, rng.step) if training
+            else sampling.temperature)
         if sampling.disallow_correct:
-            softmax = without(softmax, tf.reshape(masked.original_ids, [-1]))
+            softmax = corruption.without(softmax, tf.reshape(masked.original_ids, [-1]))
 
         # One uniform per slot selects a token.
         shape = masked.positions.shape
         uniforms = tf.reshape(rng.uniform("sampling", *shape), [-1])
-        return tf.reshape(sample(softmax, uniforms), shape)
+        return tf.reshape(corruption.sample(softmax, uniforms), shape)
 
     def scores(self, per_example: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the scores of an evaluation of M examples, besides the losses.
@@ -136,9 +130,21 @@ class PretrainingObjective(Objective):
     def displayed_text(self, per_example: Arrays) -> DisplayedText | None:
         """Returns the text that evaluation shows; None if the objective writes none.
 
-        `per_example` are those of `scores`, with "ids" int32 [M, L].
+        It is the corrupted text, with sigmoid(logits) as the probability of a replacement. Without
+        "logits" it has the most likely tokens, "restored_ids" or "best_ids", at all selected
+        positions. `per_example` are those of `scores`, with "ids" int32 [M, L].
         """
-        return None
+        if "logits" in per_example:
+            return DisplayedText(
+                per_example["corrupted_ids"], 1.0 / (1.0 + np.exp(-per_example["logits"])))
+        if "predicted" not in per_example:
+            return None
+        # Row and slot of each filled slot, int64 [slots] both.
+        rows, slots = np.nonzero(per_example["predicted"])
+        best = per_example.get("restored_ids", per_example["best_ids"])
+        written = per_example["ids"].copy()
+        written[rows, per_example["positions"][rows, slots]] = best[rows, slots]
+        return DisplayedText(written)
 
     def network_specs(self) -> Sequence[NetworkSpec]:
         """Returns the networks whose parameters and FLOPs are counted; none if unknown."""
@@ -171,9 +177,9 @@ def score_predictions(logits: tf.Tensor, masked: MaskedPositions,
                       *, training: bool) -> GeneratorOutput:
     """Computes the losses of logits [B * N, V'] at the positions of `masked`, [B, N]."""
     # -log p(original token) of every slot [B, N]; those that aren't filled count 0.
-    softmax = distribution(logits)
+    softmax = corruption.distribution(logits)
     shape = masked.positions.shape
-    losses = cross_entropy(logits, tf.reshape(masked.original_ids, [-1]), softmax)
+    losses = corruption.cross_entropy(logits, tf.reshape(masked.original_ids, [-1]), softmax)
     weights = tf.cast(masked.filled, tf.float32)
     best = (tf.zeros_like(masked.original_ids) if training else tf.reshape(
         tf.argmax(logits, axis=-1, output_type=tf.int32), shape))
@@ -186,14 +192,9 @@ def generator_fields(masked: MaskedPositions, best_ids: tf.Tensor) -> Mapping[st
             "original_ids": masked.original_ids, "positions": masked.positions}
 
 
-def detected_text(per_example: Arrays) -> DisplayedText:
-    """Returns the corrupted text, with sigmoid(logits) as the probability of a replacement."""
-    return DisplayedText(per_example["corrupted_ids"], 1.0 / (1.0 + np.exp(-per_example["logits"])))
-
-
-def generator_accuracy(per_example: Arrays) -> float:
-    """Returns the accuracy of the most likely tokens, in [0, 1]; NaN without predictions."""
+def token_accuracy(per_example: Arrays, name: str = "best_ids") -> float:
+    """Returns the accuracy of predicted tokens, by name, in [0, 1]; NaN without predictions."""
     # Slots that aren't filled do not count.
-    right, predicted = (per_example["best_ids"] == per_example["original_ids"],
-                        per_example["predicted"])
+    predicted = per_example["predicted"]
+    right = per_example[name] == per_example["original_ids"]
     return float(np.mean(right[predicted])) if predicted.any() else np.nan

@@ -15,8 +15,7 @@ from electra_tf.modeling.corruption import Corrupted
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.masking import gather_at
 from electra_tf.objectives.adversarial import AdversarialModel, policy_losses
-from electra_tf.objectives.electra import detection_scores
-from electra_tf.objectives.electra_lm import ElectraLmModel
+from electra_tf.objectives.electra import ElectraLmModel, detection_scores
 from electra_tf.objectives.language_models import copy_loss
 from tests.support import golden_files, named_arrays
 from tests.support.golden_batch import CONTEXT, RNG, masked_batch

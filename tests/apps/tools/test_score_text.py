@@ -14,7 +14,7 @@ from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.core.errors import UserError
 from electra_tf.formats import pretrained
 from electra_tf.formats.parts import build_networks
-from electra_tf.objectives.electra_lm import ElectraLmModel
+from electra_tf.objectives.electra import ElectraLmModel
 from tests.support import command_flags, tiny_networks
 
 SENTENCES = ["word1 word2", "word3 word4 word5", "word9", "word6 word7 word8 word1",
