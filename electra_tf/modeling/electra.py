@@ -8,7 +8,7 @@ import tf_keras
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 from electra_tf.modeling import parameter_shapes
 from electra_tf.modeling.encoder import Embeddings, Encoder, create_encoder
-from electra_tf.modeling.fused import affine
+from electra_tf.modeling.fused import affine, dimensions
 from electra_tf.modeling.layers import Dense, EmbeddingTable, GeluDense, LayerFactory, LayerOptions
 from electra_tf.modeling.parameter_shapes import GENERATOR
 from electra_tf.modeling.rng import Rng
@@ -154,9 +154,7 @@ def generator_embeddings(config: ModelConfig, options: LayerOptions,
 
 def gather_vectors(hidden: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
     """Returns the vectors [B * N, H] of `hidden` [B, L, H] at `positions` int32 [B, N]."""
-    batch_size, length, size = hidden.shape
-    if length is None:
-        length = tf.shape(hidden)[1]
+    batch_size, length, size = dimensions(hidden)
     # Position n of row b has index b * L + n among all rows' vectors, [B * L, H].
     rows = positions + length * tf.range(batch_size)[:, tf.newaxis]
     return tf.gather(tf.reshape(hidden, [-1, size]), tf.reshape(rows, [-1]))

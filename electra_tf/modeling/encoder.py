@@ -8,17 +8,8 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig, Positions
-from electra_tf.modeling import parameter_shapes
-from electra_tf.modeling.fused import (
-    MASKED_SCORE,
-    attend,
-    dimensions,
-    dropout,
-    gelu,
-    residual_norm,
-    split_heads,
-    traced_once,
-)
+from electra_tf.modeling import fused, parameter_shapes
+from electra_tf.modeling.fused import dimensions
 from electra_tf.modeling.layers import (
     Dense,
     EmbeddingTable,
@@ -35,7 +26,7 @@ from electra_tf.modeling.rotary import Rotation, rotation
 
 def attention_bias(padding_mask: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """Maps bool [B, L] to [B, 1, 1, L]: 0 for valid keys, -10000 for padding."""
-    mask_bias = (1.0 - tf.cast(padding_mask, dtype)) * tf.cast(MASKED_SCORE, dtype)
+    mask_bias = (1.0 - tf.cast(padding_mask, dtype)) * tf.cast(fused.MASKED_SCORE, dtype)
     # TensorFlow Lite has no tf.newaxis for unknown sizes.
     return tf.expand_dims(tf.expand_dims(mask_bias, 1), 1)
 
@@ -78,7 +69,7 @@ class Embeddings(tf_keras.layers.Layer):
             segments = tf.one_hot(tf.minimum(segment_ids, count - 1), count, dtype=tf.float32)
             vectors += tf.linalg.matmul(segments, self.segments.table)
         keys = dropout_keys(rng, self.name, dimensions(ids)[0])
-        return dropout(self.norm(vectors), self.dropout_rate, keys)
+        return fused.dropout(self.norm(vectors), self.dropout_rate, keys)
 
 
 class SelfAttention(tf_keras.layers.Layer):
@@ -129,14 +120,12 @@ class EncoderLayer(tf_keras.layers.Layer):
         `mask_bias` [B, 1, 1, L] or [B, 1, L, L] is added to the scores. `rng` is for dropout,
         None outside of training. `rotation` has the angles of L rotary positions.
         """
-        attention, config = self.attention, self.config
-        weights = LayerWeights(*attention.parameters(), *(part.parameters() for part in (
+        weights = LayerWeights(*self.attention.parameters(), *(part.parameters() for part in (
             self.attention_output, self.attention_norm, self.intermediate, self.output_dense,
             self.output_norm)))
         streams = None if rng is None else rng.streams(
-            attention.name, f"{self.name}/attention", f"{self.name}/output")
-        return run_layer(x, mask_bias, weights, streams, config.num_heads, config.attention_dropout,
-                         config.hidden_dropout, positions, rotation)
+            self.attention.name, f"{self.name}/attention", f"{self.name}/output")
+        return run_layer(x, mask_bias, weights, streams, self.config, positions, rotation)
 
 
 class LayerWeights(NamedTuple):
@@ -155,10 +144,9 @@ class LayerWeights(NamedTuple):
     output_norm: Pair
 
 
-@traced_once
+@fused.traced_once
 def run_layer(x: tf.Tensor, mask_bias: tf.Tensor, weights: LayerWeights, streams: Streams | None,
-              num_heads: int, attention_dropout: float, hidden_dropout: float,
-              positions: int | None, rotation: Rotation | None) -> tf.Tensor:
+              config: EncoderConfig, positions: int | None, rotation: Rotation | None) -> tf.Tensor:
     """Computes an `EncoderLayer`, as a function of its weights: one graph for all layers.
 
     `streams` are those of dropout in attention, after it and at the end; the other arguments are
@@ -169,26 +157,28 @@ def run_layer(x: tf.Tensor, mask_bias: tf.Tensor, weights: LayerWeights, streams
 
     # softmax(Q K^T / sqrt(D)) V per head, D = H / A (Vaswani et al., 2017, section 3.2).
     if positions is None:
-        query, key, value = _project(x, weights[:3], num_heads, rotation, rotated=2)
+        query, key, value = _project(x, weights[:3], config.num_heads, rotation, rotated=2)
     else:
         first = None if rotation is None else rotation.first(positions)
-        (query,) = _project(x[:, :positions], weights[:1], num_heads, first, rotated=1)
-        key, value = _project(x, weights[1:3], num_heads, rotation, rotated=1)
+        (query,) = _project(x[:, :positions], weights[:1], config.num_heads, first, rotated=1)
+        key, value = _project(x, weights[1:3], config.num_heads, rotation, rotated=1)
         x = x[:, :positions]
     scores = tf.matmul(query, key, transpose_b=True)  # [B, A, Q, L], Q queries of each head.
-    heads = tf.transpose(attend(scores, mask_bias, value, attention_dropout, keys[0]), [0, 2, 1, 3])
+    heads = fused.attend(scores, mask_bias, value, config.attention_dropout, keys[0])
 
     # The heads side by side, [B, Q, H], and x = layer_norm(x + dropout(heads W + b)).
     kernel, bias = weights.attention_output
-    branch = matmul(tf.reshape(heads, dimensions(x)), kernel)
-    x = residual_norm(x, branch, bias, *weights.attention_norm, hidden_dropout, keys[1])
+    branch = matmul(tf.reshape(tf.transpose(heads, [0, 2, 1, 3]), dimensions(x)), kernel)
+    x = fused.residual_norm(
+        x, branch, bias, *weights.attention_norm, config.hidden_dropout, keys[1])
 
     # The feed-forward network, x = layer_norm(x + dropout(gelu(x W1 + b1) W2 + b2)).
     kernel, bias = weights.intermediate
-    expanded = gelu(matmul(x, kernel), bias)
+    expanded = fused.gelu(matmul(x, kernel), bias)
     kernel, bias = weights.output_dense
     branch = matmul(expanded, kernel)
-    return residual_norm(x, branch, bias, *weights.output_norm, hidden_dropout, keys[2])
+    return fused.residual_norm(
+        x, branch, bias, *weights.output_norm, config.hidden_dropout, keys[2])
 
 
 def _project(x: tf.Tensor, projections: Sequence[Pair], num_heads: int,
@@ -203,8 +193,9 @@ def _project(x: tf.Tensor, projections: Sequence[Pair], num_heads: int,
     # One matmul [B * L, H] x [H, P * H] for the P projections, then [P, B, A, L, D].
     kernels, biases = zip(*projections, strict=True)
     joint = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), tf.concat(kernels, axis=1))
-    return tf.unstack(split_heads(joint, tf.concat(biases, axis=0), len(projections), num_heads,
-                                  dimensions(x)[1], rotation, rotated))
+    return tf.unstack(fused.split_heads(
+        joint, tf.concat(biases, axis=0), len(projections), num_heads, dimensions(x)[1], rotation,
+        rotated))
 
 
 class Encoder(tf_keras.layers.Layer):
@@ -230,6 +221,13 @@ class Encoder(tf_keras.layers.Layer):
         self.encoder_layers = [
             ModernLayer(path, config, options, index) if config.is_modern
             else EncoderLayer(path, config, options) for index, path in enumerate(paths)]
+
+    def assign(self, encoder: "Encoder") -> None:
+        """Copies the weights of an encoder of the same sizes."""
+        # By name, because Keras lists the weights of frozen layers last.
+        weights = {variable.name: variable for variable in encoder.variables}
+        for variable in self.variables:
+            variable.assign(weights[variable.name])
 
     def rotation(self, length: int | tf.Tensor) -> Rotation | None:
         """Returns the angles of the first positions; None for learned positions."""

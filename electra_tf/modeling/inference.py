@@ -75,7 +75,8 @@ class InferenceEncoder(tf.Module):
                            else _weight(embeddings.positions.table, dtype))
         self._rotation = encoder.rotation
         self._norm = _Norm(embeddings.norm, dtype)
-        self._project = None if project is None else _Affine(project.kernel, project.bias, dtype)
+        self._project = None if project is None else [
+            _weight(part, dtype) for part in (project.kernel, project.bias)]
         self._layers = [_Layer(layer, dtype, tensor_parallel) for layer in encoder.encoder_layers]
 
     def assign(self, encoder: Encoder) -> None:
@@ -117,7 +118,7 @@ class InferenceEncoder(tf.Module):
         x += look_up(self._segments, gather_tokens(segment_ids))
         x = self._norm(tf.cast(x, self.dtype))
         if self._project is not None:
-            x = self._project(x)
+            x = _affine(x, self._project)
 
         # Padding takes part in attention alone. The last layer may compute [CLS] only, [B, H].
         for layer in self._layers:
@@ -125,37 +126,18 @@ class InferenceEncoder(tf.Module):
         return x, positions
 
 
-class ModernInferenceEncoder(tf.Module):
-    """A copy of an encoder with ModernBERT's layers, which computes padding, too."""
-
-    def __init__(self, encoder: Encoder, dtype: tf.DType):
-        """Copies the weights of a trained encoder."""
-        super().__init__(name="inference_encoder")
-        self.config = encoder.config
-        policy = "mixed_bfloat16" if dtype is tf.bfloat16 else "float32"
-        self._encoder = create_encoder(self.config, LayerOptions(seed=0, policy=policy))
-        self.first = self._encoder.first
-        self.assign(encoder)
-
-    def assign(self, encoder: Encoder) -> None:
-        """Copies the weights of an encoder of the same sizes."""
-        # By name, because Keras lists the weights of frozen layers last.
-        weights = {variable.name: variable for variable in encoder.variables}
-        for variable in self._encoder.variables:
-            variable.assign(weights[variable.name])
-
-    def __call__(self, ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor,
-                 rng: None = None) -> tf.Tensor:
-        """Encodes a batch of any B and L like `Encoder`, in its inference mode."""
-        return self._encoder(ids, segment_ids, padding_mask)
-
-
 def inference_encoder(encoder: Encoder, dtype: tf.DType,
-                      tensor_parallel: int = 1) -> InferenceEncoder | ModernInferenceEncoder:
-    """Returns a copy of a trained encoder that answers; arguments as for `InferenceEncoder`."""
-    if encoder.config.is_modern:
-        return ModernInferenceEncoder(encoder, dtype)
-    return InferenceEncoder(encoder, dtype, tensor_parallel)
+                      tensor_parallel: int = 1) -> InferenceEncoder | Encoder:
+    """Returns a copy of a trained encoder that answers; arguments as for `InferenceEncoder`.
+
+    That of ModernBERT's layers computes padding, too, and is for `inference_mode`.
+    """
+    if not encoder.config.is_modern:
+        return InferenceEncoder(encoder, dtype, tensor_parallel)
+    policy = "mixed_bfloat16" if dtype is tf.bfloat16 else "float32"
+    copy = create_encoder(encoder.config, LayerOptions(seed=0, policy=policy))
+    copy.assign(encoder)
+    return copy
 
 
 class _Layer(tf.Module):
@@ -196,18 +178,20 @@ class _Share(tf.Module):
                               (index + 1) * size // tensor_parallel) for size in (hidden, wide))
 
         # One matmul for all three, [H, 3 * H / shares].
-        parts = [attention.query, attention.key, attention.value]
+        parts = attention.query, attention.key, attention.value
         self._head_size = hidden // attention.num_heads
-        self._project = _Affine(tf.concat([part.kernel[:, heads] for part in parts], axis=1),
-                                tf.concat([part.bias[heads] for part in parts], axis=0), dtype)
+        self._project = [
+            _weight(tf.concat([getattr(part, name)[..., heads] for part in parts], axis=-1), dtype)
+            for name in ("kernel", "bias")]
         self._output = _weight(layer.attention_output.kernel[heads], dtype)
-        self._expand = _Affine(intermediate.kernel[:, units], intermediate.bias[units], dtype)
+        self._expand = [_weight(part[..., units], dtype)
+                        for part in (intermediate.kernel, intermediate.bias)]
         self._contract = _weight(layer.output_dense.kernel[units], dtype)
 
     def attend(self, x: tf.Tensor, positions: _TokenPositions, *, first_only: bool) -> tf.Tensor:
         """Maps [T, H] to the share's part of the attention's output; shapes as in `_Layer`."""
         # [T, 3 * heads * D], gathered by rows of the batch, with padding, for each head.
-        vectors = tf.reshape(self._project(x), [-1, self._head_size])
+        vectors = tf.reshape(_affine(x, self._project), [-1, self._head_size])
         query, key, value = tf.unstack(tf.gather(vectors, positions.projected))  # [B, heads, L, D].
         if positions.angles is not None:
             query, key = (rotate(part, *positions.angles) for part in (query, key))
@@ -227,18 +211,7 @@ class _Share(tf.Module):
 
     def feed_forward(self, x: tf.Tensor) -> tf.Tensor:
         """Maps [T, H] to the share's part of the feed-forward network's output, [T, H]."""
-        return tf.matmul(tf.nn.gelu(self._expand(x), approximate=False), self._contract)
-
-
-class _Affine(tf.Module):
-    """A dense layer, x W + b."""
-
-    def __init__(self, kernel: tf.Tensor, bias: tf.Tensor, dtype: tf.DType):
-        super().__init__(name="affine")
-        self._kernel, self._bias = _weight(kernel, dtype), _weight(bias, dtype)
-
-    def __call__(self, x: tf.Tensor) -> tf.Tensor:
-        return tf.nn.bias_add(tf.matmul(x, self._kernel), self._bias)
+        return tf.matmul(tf.nn.gelu(_affine(x, self._expand), approximate=False), self._contract)
 
 
 class _Norm(tf.Module):
@@ -266,6 +239,11 @@ class _Norm(tf.Module):
 def _sum(parts: Sequence[tf.Tensor], bias: tf.Variable) -> tf.Tensor:
     """Sums the parts of all shares and a bias, which fuses with the first part's matmul."""
     return tf.add_n([tf.nn.bias_add(parts[0], bias), *parts[1:]])
+
+
+def _affine(x: tf.Tensor, weights: Sequence[tf.Variable]) -> tf.Tensor:
+    kernel, bias = weights
+    return tf.nn.bias_add(tf.matmul(x, kernel), bias)
 
 
 def _weight(value: tf.Tensor, dtype: tf.DType) -> tf.Variable:

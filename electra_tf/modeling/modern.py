@@ -10,27 +10,15 @@ one. Pairs of texts differ by [SEP] alone, as there are no segments.
 """
 
 import dataclasses
+import functools
 from typing import NamedTuple
 
 import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling import parameter_shapes
-from electra_tf.modeling.fused import (
-    MASKED_SCORE,
-    attend,
-    dimensions,
-    dropout,
-    fused,
-    geglu,
-    layer_norm,
-    residual_then_norm,
-    rounded,
-    split_heads,
-    traced_once,
-    with_gradient,
-)
+from electra_tf.modeling import fused, parameter_shapes
+from electra_tf.modeling.fused import dimensions
 from electra_tf.modeling.layers import LayerFactory, LayerNorm, LayerOptions, matmul
 from electra_tf.modeling.rng import Rng, Streams
 from electra_tf.modeling.rotary import Rotation, rotation
@@ -88,7 +76,7 @@ def _within(reach: int, queries: int | tf.Tensor, keys: int | tf.Tensor,
 
 
 def _bias(attended: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    return tf.where(attended, tf.zeros([], dtype), tf.cast(MASKED_SCORE, dtype))
+    return tf.where(attended, tf.zeros([], dtype), tf.cast(fused.MASKED_SCORE, dtype))
 
 
 def _blocks(x: tf.Tensor, size: int | tf.Tensor) -> tf.Tensor:
@@ -106,7 +94,7 @@ def _with_neighbors(blocks: tf.Tensor) -> tf.Tensor:
 
     With TensorFlow's own gradient, local attention takes two to five times as long.
     """
-    @with_gradient
+    @fused.with_gradient
     def join(blocks):
         edge = tf.zeros_like(blocks[:, :, :1])
         before = tf.concat([edge, blocks[:, :, :-1]], axis=2)
@@ -116,13 +104,13 @@ def _with_neighbors(blocks: tf.Tensor) -> tf.Tensor:
     return join(blocks)
 
 
-@fused
+@fused.fused
 def _neighbors_gradient(dy):
     before, own, after = tf.split(tf.cast(dy, tf.float32), 3, axis=3)
     of_next, of_previous = (
         tf.pad(part, [[0, 0], [0, 0], ends, [0, 0], [0, 0]])
         for part, ends in ((before[:, :, 1:], [0, 1]), (after[:, :, :-1], [1, 0])))
-    return rounded(own + of_next + of_previous, dy.dtype)
+    return fused.rounded(own + of_next + of_previous, dy.dtype)
 
 
 class ModernLayer(tf_keras.layers.Layer):
@@ -162,9 +150,7 @@ class ModernLayer(tf_keras.layers.Layer):
                 self.output_dense)), _gamma(self.final_norm))
         streams = None if rng is None else rng.streams(
             *(f"{self.name}/{part}" for part in ("attention/self", "attention", "output")))
-        return run_modern_layer(x, mask_bias, weights, streams, config.num_heads,
-                                config.attention_dropout, config.hidden_dropout,
-                                config.layer_norm_epsilon, positions, rotation)
+        return run_modern_layer(x, mask_bias, weights, streams, config, positions, rotation)
 
 
 def _gamma(norm: LayerNorm | None) -> tf.Tensor | None:
@@ -183,10 +169,9 @@ class ModernWeights(NamedTuple):
     final_norm: tf.Tensor | None
 
 
-@traced_once
+@fused.traced_once
 def run_modern_layer(x: tf.Tensor, mask_bias: tf.Tensor, weights: ModernWeights,
-                     streams: Streams | None, num_heads: int, attention_dropout: float,
-                     hidden_dropout: float, epsilon: float, positions: int | None,
+                     streams: Streams | None, config: EncoderConfig, positions: int | None,
                      rotation: Rotation) -> tf.Tensor:
     """Computes a `ModernLayer` as a function of its weights: one graph for layers of one form.
 
@@ -196,44 +181,45 @@ def run_modern_layer(x: tf.Tensor, mask_bias: tf.Tensor, weights: ModernWeights,
     keys = [None] * 3 if streams is None else streams.dropout_keys(dimensions(x)[0])
 
     # softmax(Q K^T / sqrt(D) + mask) V per head, [B, A, Q, D].
-    normalized = (x if weights.attention_norm is None else
-                  layer_norm(x, weights.attention_norm, tf.zeros_like(weights.attention_norm),
-                             epsilon))
+    epsilon, gamma = config.layer_norm_epsilon, weights.attention_norm
+    normalized = x if gamma is None else fused.layer_norm(x, gamma, tf.zeros_like(gamma), epsilon)
+    project = functools.partial(_project, num_heads=config.num_heads, rotation=rotation)
     if positions is None:
-        query, key, value = _project(normalized, weights.projection, num_heads, rotation, "qkv")
+        query, key, value = project(normalized, weights.projection, "qkv")
     else:
         hidden = x.shape[-1]
-        key, value = _project(normalized, weights.projection[:, hidden:], num_heads, rotation, "kv")
+        key, value = project(normalized, weights.projection[:, hidden:], "kv")
         x = x[:, :positions]
-        (query,) = _project(normalized[:, :positions], weights.projection[:, :hidden], num_heads,
-                            rotation, "q")
+        (query,) = project(normalized[:, :positions], weights.projection[:, :hidden], "q")
     if mask_bias.shape.rank == 5:
-        heads = _attend_in_blocks(query, key, value, mask_bias, attention_dropout, keys[0])
+        heads = _attend_in_blocks(query, key, value, mask_bias, config.attention_dropout, keys[0])
     else:
         scores = tf.matmul(query, key, transpose_b=True)
-        heads = attend(scores, mask_bias, value, attention_dropout, keys[0])
+        heads = fused.attend(scores, mask_bias, value, config.attention_dropout, keys[0])
 
     # The heads side by side, [B, Q, H], x = x + dropout(heads W), and its norm.
     heads = tf.reshape(tf.transpose(heads, [0, 2, 1, 3]), dimensions(x))
-    x, normalized = residual_then_norm(x, matmul(heads, weights.attention_output),
-                                       weights.intermediate_norm, hidden_dropout, keys[1], epsilon)
+    x, normalized = fused.residual_then_norm(
+        x, matmul(heads, weights.attention_output), weights.intermediate_norm,
+        config.hidden_dropout, keys[1], epsilon)
 
     # x = x + dropout(GeGLU), and the norm above all layers.
     # Two matmuls take less time than a split of one.
     value, gate = (matmul(normalized, kernel)
                    for kernel in tf.split(weights.intermediate, 2, axis=1))
-    branch = matmul(geglu(value, gate), weights.output_dense)
+    branch = matmul(fused.geglu(value, gate), weights.output_dense)
     if weights.final_norm is None:
-        return x + dropout(branch, hidden_dropout, keys[2])
-    return residual_then_norm(x, branch, weights.final_norm, hidden_dropout, keys[2], epsilon)[1]
+        return x + fused.dropout(branch, config.hidden_dropout, keys[2])
+    return fused.residual_then_norm(
+        x, branch, weights.final_norm, config.hidden_dropout, keys[2], epsilon)[1]
 
 
-def _project(x: tf.Tensor, kernel: tf.Tensor, num_heads: int, rotation: Rotation,
-             parts: str) -> list[tf.Tensor]:
+def _project(x: tf.Tensor, kernel: tf.Tensor, parts: str, *, num_heads: int,
+             rotation: Rotation) -> list[tf.Tensor]:
     """Maps [B, L, H] to the `parts` of "qkv", [B, A, L, D] each; positions turn q and k."""
     length = dimensions(x)[1]
     joint = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), kernel)
-    return tf.unstack(split_heads(
+    return tf.unstack(fused.split_heads(
         joint, tf.zeros(kernel.shape[1:], kernel.dtype), len(parts), num_heads, length,
         rotation.first(length), len(parts.removesuffix("v"))))
 
@@ -248,5 +234,5 @@ def _attend_in_blocks(query: tf.Tensor, key: tf.Tensor, value: tf.Tensor, mask_b
     query, key, value = (_blocks(part, dimensions(mask_bias)[3]) for part in (query, key, value))
     # [B, A, N, S, D] x [B, A, N, 3 S, D].
     scores = tf.matmul(query, _with_neighbors(key), transpose_b=True)
-    output = attend(scores, mask_bias, _with_neighbors(value), rate, keys)
+    output = fused.attend(scores, mask_bias, _with_neighbors(value), rate, keys)
     return tf.reshape(output, [batch_size, heads, -1, size])[:, :, :length]

@@ -4,17 +4,8 @@ import dataclasses
 from collections.abc import Iterable
 
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
-from electra_tf.modeling.parameter_shapes import (
-    ENCODER,
-    GENERATOR,
-    Shapes,
-    binary_head,
-    encoder,
-    full_encoder,
-    generator_embeddings,
-    size,
-    vocabulary_head,
-)
+from electra_tf.modeling import parameter_shapes
+from electra_tf.modeling.parameter_shapes import ENCODER, GENERATOR, Shapes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,21 +48,23 @@ def trained(networks: Iterable[NetworkSpec]) -> int:
     shapes: Shapes = {}
     for network in networks:
         shapes |= network.weights if network.trained else {}
-    return size(shapes)
+    return parameter_shapes.size(shapes)
 
 
 def discriminator(config: EncoderConfig) -> NetworkSpec:
     """Returns the network that detects replaced tokens."""
-    return NetworkSpec(
-        name="discriminator", encoder=config, body=full_encoder(config), heads=(Head(
-            weights=binary_head("discriminator_predictions", config), scores_vocabulary=False),))
+    head = Head(weights=parameter_shapes.binary_head("discriminator_predictions", config),
+                scores_vocabulary=False)
+    return NetworkSpec(name="discriminator", encoder=config, heads=(head,),
+                       body=parameter_shapes.full_encoder(config))
 
 
 def generator(model: ModelConfig) -> NetworkSpec:
     """Returns ELECTRA's masked language model, including the weights that it shares."""
     config = model.generator
     path = ENCODER if model.tying is Tying.EVERYTHING else GENERATOR
-    return language_model("generator", config, generator_embeddings(model) | encoder(path, config))
+    return language_model("generator", config, parameter_shapes.generator_embeddings(model)
+                          | parameter_shapes.encoder(path, config))
 
 
 def language_model(name: str, config: EncoderConfig, body: Shapes, *,
@@ -79,7 +72,8 @@ def language_model(name: str, config: EncoderConfig, body: Shapes, *,
                    fraction: float | None = None) -> NetworkSpec:
     """Returns a network that predicts tokens, with the weights `body` below its head."""
     return NetworkSpec(name=name, encoder=config, body=body, heads=(Head(
-        weights=vocabulary_head(head, config), scores_vocabulary=True, fraction=fraction),))
+        weights=parameter_shapes.vocabulary_head(head, config), scores_vocabulary=True,
+        fraction=fraction),))
 
 
 def own_generator(model: ModelConfig) -> Shapes:
