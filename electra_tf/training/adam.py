@@ -163,23 +163,13 @@ def new_slots(kind: str, variables: Sequence[tf.Variable]) -> list[tf.Variable]:
 
 def clip_factor_and_norm(gradients: Sequence[tf.Tensor],
                          clip_norm: float) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the factor that limits the gradients' joint norm to `clip_norm`, and that norm.
-
-    The gradients are float32 and summed over replicas. The factor, float32 [], is 1 up to the
-    limit; the norm, float32 [], is that before clipping.
-    """
+    """Returns the factor that limits the joint norm to `clip_norm`, and that norm, float32 []."""
     norm = tf.linalg.global_norm(gradients)
     return clip_norm / tf.maximum(norm, clip_norm), norm
 
 
 def has_weight_decay(path: str) -> bool:
-    """Returns True if a weight, given by its full name, has weight decay.
-
-    Biases and layer norms, such as "electra/embeddings/LayerNorm/gamma", have none.
-
-    Raises:
-        ValueError: the last part of the name is in neither group.
-    """
+    """Returns True if a weight, by its full name, has weight decay; `ValueError` for others."""
     last = path.split(":")[0].rsplit("/", maxsplit=1)[-1]
     if last not in DECAYED + NOT_DECAYED:
         raise ValueError(f"no weight-decay group for the weight {path!r}; known last parts: "

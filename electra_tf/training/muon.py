@@ -112,11 +112,8 @@ def orthogonalize(x: tf.Tensor, method: str) -> tf.Tensor:
     """Moves all singular values of matrices towards 1, in steps x -> (a + b G + c G^2) x.
 
     G is x x^T, or x^T x if that is smaller. Up to three steps of long matrices need only G, which
-    becomes p G p with p = a + b G + c G^2; more would amplify the rounding of bfloat16.
-
-    Args:
-        x: [n, rows, columns], each matrix of Frobenius norm 1, or 0.
-        method: a key of `POLYNOMIALS`.
+    becomes p G p with p = a + b G + c G^2; more would amplify the rounding of bfloat16. The
+    matrices, [n, rows, columns], have Frobenius norm 1, or 0; `method` is a key of `POLYNOMIALS`.
     """
     rows, columns = x.shape[1:]
     is_tall, block = rows > columns, 3 if max(rows, columns) >= 2 * min(rows, columns) else 1

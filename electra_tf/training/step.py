@@ -6,17 +6,17 @@
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.runtime import Precision
+from electra_tf.modeling.fused import fused
 from electra_tf.modeling.rng import Rng
 from electra_tf.objectives.objective import Means, Objective, WeightedMean
 from electra_tf.training.adam import Adam, Lamb, clip_factor_and_norm
-from electra_tf.training.averaging import WeightAverage
 from electra_tf.training.devices import Settings, use_xla
 from electra_tf.training.muon import Muon
 from electra_tf.training.schedule import Schedule
@@ -26,14 +26,12 @@ RowsFunction = Callable[[Any, tf.Tensor], Any]
 """Maps a structure of tensors [rows, ...] and the index int64 [] of its first row in the batch."""
 NOT_INLINED = {"_noinline": True}
 """Attribute of a traced function, so that all parts share the start-up and memory of one graph."""
+AVERAGED_STEPS = 10
+"""Steps from one update of the average to the next, so that it takes less than 1 % of the time."""
 
 
 class TrainStep:
-    """A training step: it prepares inputs, runs, differentiates, sums over replicas and updates.
-
-    Every loss is divided once by its number of terms in the global batch, so padding, replicas and
-    micro-batches do not change the mean.
-    """
+    """A training step: it prepares inputs, runs, differentiates, sums over replicas and updates."""
 
     def __init__(self, config: Settings, objective: Objective, state: "TrainState",
                  strategy: tf.distribute.Strategy, num_steps: int,
@@ -87,13 +85,12 @@ class TrainStep:
             return gradients, dict(output.loss_sums), dict(output.metrics)
 
         # Forward and backward, by micro-batches; then the sum over replicas.
-        def differentiate_all() -> Any:
-            return sum_parts(differentiate, inputs, rounds=runtime.gradient_accumulation_steps,
-                             parts=max(1, runtime.cpu_parts))
-
+        differentiate_all = functools.partial(
+            sum_parts, differentiate, rounds=runtime.gradient_accumulation_steps,
+            parts=max(1, runtime.cpu_parts))
         if self._compile_with_xla:
             differentiate_all = tf.function(differentiate_all, jit_compile=True, autograph=False)
-        gradients, loss_sums, metrics = differentiate_all()
+        gradients, loss_sums, metrics = differentiate_all(inputs)
         gradients = replica_context.all_reduce(SUM, gradients)
         loss_sums, metrics = replica_context.all_reduce(SUM, (loss_sums, metrics))
 
@@ -166,6 +163,64 @@ class TrainState(tf.Module):
         return contextlib.nullcontext() if self.average is None else self.average.in_use()
 
 
+class WeightAverage(tf.Module):
+    """The mean of the weights after every 10th step, then their exponential moving average.
+
+    After step 10 k, average += (w - average) * max(1 - decay^10, 1 / k), so that initial weights
+    have no part in it. Up to step 10 it is the weights of the last step.
+    """
+
+    def __init__(self, decay: float, variables: Sequence[tf.Variable]):
+        """Creates an average per variable, under the strategy's scope."""
+        super().__init__(name="average")
+        self._share, self._variables = 1.0 - decay**AVERAGED_STEPS, list(variables)
+        self.averages = [tf.Variable(tf.zeros_like(variable), trainable=False,
+                                     name=f"{variable.name.split(':')[0]}/average")
+                         for variable in variables]
+
+    def update(self, step: tf.Tensor) -> None:
+        """Updates the averages after the step of one replica, in a replica context.
+
+        `step`, integer [], counts all earlier steps. A step that left the weights as they were, as
+        its gradients were not finite, counts like others.
+        """
+        # Most steps pass the averages on, without a copy.
+        steps = step + 1
+        count = tf.cast(tf.maximum(steps // AVERAGED_STEPS, 1), tf.float32)
+        share = tf.maximum(self._share, 1.0 / count)
+        averages = list(map(tf.convert_to_tensor, self.averages))
+        weights = list(map(tf.convert_to_tensor, self._variables))
+        averages = tf.cond((steps < AVERAGED_STEPS) | (steps % AVERAGED_STEPS == 0),
+                           lambda: _mix(averages, weights, share), lambda: averages)
+
+        def assign_all(strategy, averages):
+            for variable, average in zip(self.averages, averages, strict=True):
+                strategy.extended.update(
+                    variable, lambda variable, value: variable.assign(value), args=(average,),
+                    group=False)
+
+        tf.distribute.get_replica_context().merge_call(assign_all, args=(averages,))
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Gives the model the averages within the context; outside of replica contexts."""
+        weights = [variable.numpy() for variable in self._variables]
+        for variable, average in zip(self._variables, self.averages, strict=True):
+            variable.assign(average)
+        try:
+            yield
+        finally:
+            for variable, weight in zip(self._variables, weights, strict=True):
+                variable.assign(weight)
+
+
+@fused
+def _mix(averages: Sequence[tf.Tensor], weights: Sequence[tf.Tensor],
+         share: tf.Tensor) -> list[tf.Tensor]:
+    return [average + share * (weight - average)
+            for average, weight in zip(averages, weights, strict=True)]
+
+
 def _scalar(value: float, name: str, dtype: tf.DType) -> tf.Variable:
     return tf.Variable(value, trainable=False, name=name, dtype=dtype,
                        aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
@@ -177,14 +232,8 @@ def concat_parts(function: RowsFunction, inputs: Any, parts: int) -> Any:
     `inputs` is a structure of tensors [B, ...], B a multiple of `parts`.
     """
     traced = tf.function(function, autograph=False, experimental_attributes=NOT_INLINED)
-    size = tf.nest.flatten(inputs)[0].shape[0] // parts
-
-    def run_part(first_row: int) -> Any:
-        rows = tf.nest.map_structure(lambda value: value[first_row:first_row + size], inputs)
-        return traced(rows, tf.constant(first_row, tf.int64))
-
-    # TensorFlow runs calls that don't depend on each other in parallel.
-    results = [run_part(first_row) for first_row in range(0, parts * size, size)]
+    results = [traced(rows, tf.constant(first_row, tf.int64))
+               for first_row, rows in _split_rows(inputs, parts)]
     return tf.nest.map_structure(lambda *values: tf.concat(values, axis=0), *results)
 
 
@@ -197,19 +246,14 @@ def sum_parts(function: RowsFunction, inputs: Any, *, rounds: int, parts: int) -
     each core works in every round.
     """
     traced = tf.function(function, autograph=False, experimental_attributes=NOT_INLINED)
-    size = tf.nest.flatten(inputs)[0].shape[0] // parts
-
-    # [B, ...] becomes [parts, rows of a round, rounds, ...]; row i of part p, of round r, has index
-    # p * size + i * rounds + r in the batch.
-    split = tf.nest.map_structure(
-        lambda rows: tf.reshape(rows, [parts, size // rounds, rounds, *rows.shape[1:]]), inputs)
-
-    def run_part(part: int, index: tf.Tensor | int) -> Any:
-        rows = tf.nest.map_structure(lambda value: value[part, :, index], split)
-        return traced(rows, tf.cast(part * size + index, tf.int64))
 
     def run_round(index: tf.Tensor | int) -> Any:
-        results = [run_part(part, index) for part in range(parts)]
+        # [B, ...] becomes [B / rounds, rounds, ...]; row i of round r has index i * rounds + r in
+        # the batch. TensorFlow runs parts in parallel, as they don't depend on each other.
+        own_rows = tf.nest.map_structure(lambda rows: tf.reshape(
+            rows, [-1, rounds, *rows.shape[1:]])[:, index], inputs)
+        results = [traced(rows, tf.cast(first_row * rounds + index, tf.int64))
+                   for first_row, rows in _split_rows(own_rows, parts)]
         return tf.nest.map_structure(lambda *values: tf.add_n(values), *results)
 
     if rounds == 1:
@@ -221,6 +265,14 @@ def sum_parts(function: RowsFunction, inputs: Any, *, rounds: int, parts: int) -
         lambda index, sums: (index + 1, tf.nest.map_structure(tf.add, sums, run_round(index))),
         (tf.constant(1), run_round(0)))
     return sums
+
+
+def _split_rows(inputs: Any, parts: int) -> Iterator[tuple[int, Any]]:
+    """Yields the index of the first row of each part of a batch, and its rows."""
+    columns = [tf.split(value, parts) for value in tf.nest.flatten(inputs)]
+    size = columns[0][0].shape[0]
+    for index, rows in enumerate(zip(*columns, strict=True)):
+        yield index * size, tf.nest.pack_sequence_as(inputs, rows)
 
 
 def largest_divisor(number: int, limit: int) -> int:

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.core import storage
-from electra_tf.training.averaging import WeightAverage
+from electra_tf.training.step import WeightAverage
 from tests.end_to_end import commands
 from tests.support import processes
 from tests.support.refusals import refused
