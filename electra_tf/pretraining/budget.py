@@ -4,7 +4,6 @@ import time
 from typing import NamedTuple
 
 from electra_tf.core.errors import UserError
-from electra_tf.data.pipeline import training_batches
 from electra_tf.pretraining.multi_worker import has_several_workers
 from electra_tf.pretraining.run import Run
 from electra_tf.pretraining.steps import StepMetrics, compile_steps, steps_per_loop
@@ -36,11 +35,8 @@ def measure(run: Run) -> Speed:
     # The run's networks and compiled step, on its first batches, again and again.
     with temporary_variables():
         state = TrainState(config, run.build_model(), strategy)
-        batches = distributed(strategy, lambda input_context: training_batches(
-            run.records, pad_id=run.vocabulary.pad_id, seed=config.training.seed,
-            buffer_examples=config.data.shuffle_buffer, first_step=0, last_step=MEASURED_BATCHES,
-            global_batch_size=config.training.train_batch_size,
-            input_context=input_context).repeat())
+        batches = distributed(strategy, lambda input_context: run.batches(
+            0, MEASURED_BATCHES, input_context).repeat())
         count = steps_per_loop(config.runtime, strategy)
         train_steps = compile_steps(
             TrainStep(config, run.objective, state, strategy, MAX_STEPS), batches,

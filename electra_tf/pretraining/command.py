@@ -32,10 +32,6 @@ from electra_tf.core import command_line, storage
 from electra_tf.core.errors import UserError
 from electra_tf.core.setting_flags import define_flags, from_flags, print_default
 from electra_tf.core.settings import Section, setting, settings_of
-from electra_tf.data import manifest
-
-RECORDS = "records"
-"""Default of --data_dir."""
 
 
 class PretrainingFlags(Section, prefix="--"):
@@ -117,26 +113,20 @@ def main() -> None:
     """Runs the mode that the flags ask for."""
     # Directories and their defaults.
     flags.FLAGS.set_default("model_dir", f"runs/{flags.FLAGS.model_size or 'small'}")
-    flags.FLAGS.set_default("data_dir", RECORDS)
+    flags.FLAGS.set_default("data_dir", "records")
     values = from_flags(PretrainingFlags)
     if values.mode != "train":
         command_line.refuse_unused(("init_checkpoint", "restart", "yes", "budget"), values.mode)
     for name in ("model_dir", "data_dir"):
         if not getattr(values, name):
             raise UserError(f"--{name} is needed: {flags.FLAGS[name].help}")
-    if values.data_dir == RECORDS and not (
-            storage.path(RECORDS) / manifest.MANIFEST_NAME).exists():
-        raise UserError(
-            f"--data_dir={RECORDS} holds no records. Name another directory, or build records from "
-            f"text or a dump of Wikipedia with `{command_line.command('records')}` "
-            "(docs/how_to/data.md).")
     data_dir, model_dir = values.data_dir, storage.utf8_path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
 
     # The number of steps: --budget decides it, unless the run exists.
     changes = overrides.given_settings(SETTINGS)
-    saved, initial, shape, seconds = None, None, None, None
-    if values.budget and values.mode == "train":
+    saved, initial, shape, seconds = None, None, {}, None
+    if values.budget:
         if STEPS in changes:
             raise UserError("--budget decides the number of steps; leave --num_train_steps out.")
         seconds = parse_duration(values.budget)
@@ -146,24 +136,22 @@ def main() -> None:
                   "--num_train_steps extends a finished run", flush=True)
 
     # Settings: those of the run, of --init_checkpoint, or of the size and the recipe.
-    if values.mode == "train":
-        has_own_size = values.model_size or flags.FLAGS["recipe"].present
-        if not (values.restart or has_own_size) and run_directory.has_run(model_dir):
-            saved = all_settings(model_dir)
-        if values.init_checkpoint:
-            from electra_tf.formats import pretrained  # TensorFlow takes seconds to import.
-            from electra_tf.pretraining.run import shape_of
+    begins_anew = values.restart or values.model_size or flags.FLAGS["recipe"].present
+    if values.mode == "train" and not begins_anew and run_directory.has_run(model_dir):
+        saved = all_settings(model_dir)
+    if values.init_checkpoint:
+        from electra_tf.formats import pretrained  # TensorFlow takes seconds to import.
+        from electra_tf.pretraining.run import shape_of
 
-            initial = pretrained.read(storage.path(values.init_checkpoint), with_task=False)
-            shape = shape_of(initial)
-    config = resolve(values.model_size, values.recipe, changes, saved=saved,
-                     shape=None if values.model_size else shape)
+        initial = pretrained.read(storage.path(values.init_checkpoint), with_task=False)
+        shape = {} if values.model_size else shape_of(initial)
+    config = resolve(values.model_size, values.recipe, changes, saved=saved, shape=shape)
     if seconds is not None and config.objective.generator_steps(2):
         raise UserError(f"--budget is for runs of one stage, and objective.name="
                         f"{config.objective.name} has two; give --num_train_steps.")
     print_default("model_dir")
     print_default("data_dir")
-    if values.mode == "train" and values.restart:
+    if values.restart:
         stages = config.objective.generator_dir(model_dir), model_dir
         run_directory.confirm_restart(filter(None, stages), ask=not values.yes)
 

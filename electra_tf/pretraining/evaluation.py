@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -114,9 +115,7 @@ class Evaluator:
                 run.records, pad_id=run.vocabulary.pad_id,
                 global_batch_size=self._rows * replicas, input_context=input_context,
             ).map(lambda batch: (batch, corrupt(batch))))
-        for index, batch in enumerate(dataset):
-            if num_batches and index == num_batches:
-                return
+        for index, batch in enumerate(itertools.islice(dataset, num_batches or None)):
             result = self._run_batch(*batch, tf.constant(index, tf.int64))
             means, per_example = tf.nest.map_structure(lambda value: value.numpy(), result)
             yield EvaluatedBatch(means, {
@@ -191,9 +190,6 @@ def show_samples(run: Run) -> None:
     with failures.explained(run.require_records):
         evaluator, step = _restored_evaluator(run)
         samples = evaluator.samples(SHOWN_SAMPLES, SAMPLED_BATCHES)
-    if not samples:
-        raise UserError(f"objective.name={run.config.objective.name} fills in no words, so "
-                        "--mode=samples has nothing to show; use --mode=eval.")
     print(f"Held-out sentences after {step:,} steps\n")
     print(terminal_page(samples, color=sys.stdout.isatty()))
 

@@ -31,14 +31,9 @@ def fit(initial: Checkpoint, text: TextSettings, max_positions: int, records: st
         ) -> tuple[Checkpoint, list[str]]:
     """Returns a checkpoint with a row for every token and position, and what is new as text.
 
-    Args:
-        initial: the checkpoint.
-        text: vocabulary and normalization of the records. The vocabulary may have more tokens after
-            the checkpoint's, and other tokens in [unusedN] lines.
-        max_positions: positions of the new networks; not less than the checkpoint's.
-        records: the records' directory, for messages.
-
-    Raises `UserError` for a vocabulary with other differences, and for another normalization.
+    `text` is that of the records in the directory `records`. Its vocabulary may have more tokens
+    after the checkpoint's, and other tokens in [unusedN] lines; `UserError` for other differences.
+    There are `max_positions`, unless the checkpoint has more.
     """
     # Ids whose tokens differ, which is allowed where either one is [unusedN].
     require_same_normalization(initial, text, records)

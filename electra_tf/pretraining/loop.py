@@ -16,13 +16,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import checkpoint_files, run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
-from electra_tf.checkpoints.run_directory import (
-    CHECKPOINTS,
-    FIRST_STAGE,
-    METRICS_FILE,
-    STEPS,
-    TRACKERS_FILE,
-)
+from electra_tf.checkpoints.run_directory import CHECKPOINTS, METRICS_FILE, STEPS
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -31,17 +25,11 @@ from electra_tf.core.atomic_file import make_directory
 from electra_tf.core.command_line import same_command
 from electra_tf.core.signals import Interrupted, StopRequest
 from electra_tf.core.storage import Path
-from electra_tf.data.pipeline import training_batches
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Checkpoint
-from electra_tf.pretraining import budget, init_from
+from electra_tf.pretraining import budget, init_from, multi_worker
 from electra_tf.pretraining.evaluation import SHOWN_SAMPLES, Evaluator
-from electra_tf.pretraining.multi_worker import (
-    Agreement,
-    has_several_workers,
-    is_chief,
-    report_lost_worker,
-)
+from electra_tf.pretraining.multi_worker import Agreement
 from electra_tf.pretraining.reporter import Reporter
 from electra_tf.pretraining.run import Run, prepare_run
 from electra_tf.pretraining.steps import Events, StepMetrics, compile_steps, steps_per_loop
@@ -62,13 +50,6 @@ def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     steps of `config` are those of both. `restart` removes the files of earlier runs. With `seconds`
     the run gets the steps that fit into this time, which begins now.
     """
-    def run_stage(config: PretrainingConfig, directory: Path) -> Run:
-        run = prepare_run(config, data_dir, directory, vocab_file, initial, restart=restart)
-        for earlier in (directory, model_dir) if restart else ():
-            run_directory.restart(earlier)
-        train(run)
-        return run
-
     # A time instead of a number of steps: some seconds of training show the speed.
     if seconds is not None:
         begin = time.monotonic()
@@ -79,11 +60,23 @@ def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         print(f"budget   {steps:,} steps, at {tokens / speed.step:,.0f} tokens/s", flush=True)
         config = override(config, {STEPS: steps})
 
+    for settings, directory, networks in _stages(config, model_dir, initial, restart=restart):
+        run = prepare_run(settings, data_dir, directory, vocab_file, networks, restart=restart)
+        for earlier in (directory, model_dir) if restart else ():
+            run_directory.restart(earlier)
+        train(run)
+    return run
+
+
+def _stages(config: PretrainingConfig, model_dir: Path, initial: Checkpoint | None, *,
+            restart: bool) -> Iterator[tuple[PretrainingConfig, Path, Checkpoint | None]]:
+    """Yields settings, directory and initial networks of each stage, after the one before."""
     # One stage, or two that share the steps.
     total = config.training.num_train_steps
     generator_steps = config.objective.generator_steps(total)
     if not generator_steps:
-        return run_stage(config, model_dir)
+        yield config, model_dir, initial
+        return
 
     # Stage 1: a generator of the discriminator's size, unless stage 2 has begun.
     directory = config.objective.generator_dir(model_dir)
@@ -91,15 +84,15 @@ def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         generator_steps = run_directory.read_identity(directory)[STEPS]
     else:
         print(f"stage 1 of 2: the generator, {generator_steps:,} steps, in {directory}", flush=True)
-        run_stage(override(config, {"objective.name": "mlm", STEPS: generator_steps}), directory)
+        yield (override(config, {"objective.name": "mlm", STEPS: generator_steps}), directory,
+               initial)
 
     # Stage 2: the discriminator begins with the generator's weights. Their source has no path, so
     # that a directory can be moved between the stages.
-    initial = dataclasses.replace(
-        pretrained.read(directory), source=f"{FIRST_STAGE}, step {generator_steps:,}")
     steps = total - generator_steps
     print(f"stage 2 of 2: the discriminator, {steps:,} steps, in {model_dir}", flush=True)
-    return run_stage(override(config, {STEPS: steps}), model_dir)
+    yield override(config, {STEPS: steps}), model_dir, dataclasses.replace(
+        pretrained.read(directory), source=f"{run_directory.FIRST_STAGE}, step {generator_steps:,}")
 
 
 def train(run: Run) -> None:
@@ -109,14 +102,13 @@ def train(run: Run) -> None:
     directory is another run's, a loss isn't finite or a worker is lost, and `Interrupted` after a
     signal, when a checkpoint of the last step is saved.
     """
-    config, strategy = run.config, run.strategy
-    batch_size, num_steps = config.training.train_batch_size, config.training.num_train_steps
+    config, strategy, num_steps = run.config, run.strategy, run.config.training.num_train_steps
     with contextlib.ExitStack() as stack:
         # What ends with the run: the lock and logs of its directory, signals, explained failures.
         directory, out = stack.enter_context(_directory_of_reports(run))
         stack.enter_context(failures.explained(run.require_records))
         stop = stack.enter_context(_stop_request(run))
-        stack.enter_context(report_lost_worker(strategy))
+        stack.enter_context(multi_worker.report_lost_worker(strategy))
 
         # The newest checkpoint, or new weights; the events of the steps that remain.
         state, manager, new_parts = restore(run)
@@ -125,17 +117,15 @@ def train(run: Run) -> None:
         events = Events(first_step=step, num_steps=num_steps, runtime=config.runtime,
                         steps_per_loop=steps_per_loop(config.runtime, strategy))
         track = stack.enter_context(tracked(
-            config.runtime.report_to if is_chief(strategy) else (),
-            run.model_dir / TRACKERS_FILE, config, {"records": str(run.records)}))
+            config.runtime.report_to if multi_worker.is_chief(strategy) else (),
+            run.model_dir / run_directory.TRACKERS_FILE, config, {"records": str(run.records)}))
         reporter = Reporter(run, directory, events, out=out, track=track)
         reporter.on_start(state, new_parts)
 
         # Batches in an order that depends on the seed and the step alone; the compiled step
         # masks, computes losses and gradients, clips and updates (training/step.py).
-        batches = distributed(strategy, lambda input_context: training_batches(
-            run.records, pad_id=run.vocabulary.pad_id, seed=config.training.seed,
-            buffer_examples=config.data.shuffle_buffer, global_batch_size=batch_size,
-            first_step=events.first_step, last_step=num_steps, input_context=input_context))
+        batches = distributed(strategy, lambda input_context: run.batches(
+            events.first_step, num_steps, input_context))
         train_steps = compile_steps(
             TrainStep(config, run.objective, state, strategy, num_steps, run.finished_at,
                       run.stable_until), batches, in_loops=events.steps_per_loop > 1)
@@ -195,7 +185,7 @@ def _directory_of_reports(run: Run) -> Iterator[tuple[Path, TextIO]]:
     process trains in it.
     """
     # Other workers than the chief write to a directory that is removed.
-    if not is_chief(run.strategy):
+    if not multi_worker.is_chief(run.strategy):
         with tempfile.TemporaryDirectory() as scratch, open(os.devnull, "w") as nowhere:
             yield storage.path(scratch), nowhere
         return
@@ -221,7 +211,7 @@ def _directory_of_reports(run: Run) -> Iterator[tuple[Path, TextIO]]:
 
 
 def _stop_request(run: Run) -> StopRequest:
-    if not has_several_workers(run.strategy):
+    if not multi_worker.has_several_workers(run.strategy):
         return StopRequest()
     seconds = run.config.runtime.grace_seconds  # Workers must not wait for each other without end.
     return StopRequest(grace_seconds=seconds, late=(
@@ -240,12 +230,9 @@ def restore(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
     model = run.build_model(is_new=run.initial is None and not saved)
     state = TrainState(config, model, run.strategy)
     with run.strategy.scope():
-        checkpoint = tf.train.Checkpoint(
-            model=model, optimizer=state.optimizer, loss_scale=state.loss_scale, step=state.step,
-            **({} if state.average is None else {"average": state.average}))
         manager = CheckpointManager(
-            checkpoint, run.model_dir / CHECKPOINTS, keep=config.runtime.keep_checkpoint_max,
-            is_chief=is_chief(run.strategy))
+            tf.train.Checkpoint(state), run.model_dir / CHECKPOINTS,
+            keep=config.runtime.keep_checkpoint_max, is_chief=multi_worker.is_chief(run.strategy))
 
         # The newest checkpoint replaces all of their values; a log of checkpoints shows that some
         # were lost. Without one, the initial networks' weights do, as far as they have the parts.

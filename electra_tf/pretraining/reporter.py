@@ -86,8 +86,10 @@ class Reporter:
         self.log(f"steps    {first_step:,} done, {training.num_train_steps - first_step:,} to go"
                  + ("" if first_step < training.num_train_steps else ": this run is finished"))
         if run.finished_at:
+            stable = run.config.optimizer.decay_fraction == 0.0
             self.log("extended at step " + ", ".join(f"{step:,}" for step in run.finished_at)
-                     + (": the learning rate continues" if run.extends_stable else
+                     + (": the learning rate continues"
+                        if stable or run.stable_until == run.finished_at[-1] else
                         ": the learning rate warms up again to its peak and decays"))
 
     def log(self, text: str) -> None:

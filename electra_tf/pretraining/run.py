@@ -19,6 +19,7 @@ from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
 from electra_tf.data import manifest, shards
 from electra_tf.data.manifest import Manifest
+from electra_tf.data.pipeline import training_batches
 from electra_tf.data.records import Records
 from electra_tf.formats import pretrained
 from electra_tf.formats.parts import extract
@@ -77,12 +78,6 @@ class Run:
             "initial": None if self.initial is None else self.initial.source})
 
     @property
-    def extends_stable(self) -> bool:
-        """True if the last extension continues at a constant learning rate."""
-        stable = self.config.optimizer.decay_fraction == 0.0
-        return stable or self.stable_until in self.finished_at[-1:]
-
-    @property
     def length(self) -> int:
         """L, tokens of an example."""
         return self.config.data.max_seq_length
@@ -90,6 +85,15 @@ class Run:
     def examples(self, split: str) -> int:
         """Returns the number of examples of "train" or "eval"."""
         return sum(shard.examples for shard in self.records.shards[split])
+
+    def batches(self, first_step: int, last_step: int,
+                input_context: tf.distribute.InputContext) -> tf.data.Dataset:
+        """Returns one worker's share of the batches of steps [first_step, last_step)."""
+        return training_batches(
+            self.records, pad_id=self.vocabulary.pad_id, seed=self.config.training.seed,
+            buffer_examples=self.config.data.shuffle_buffer, first_step=first_step,
+            global_batch_size=self.config.training.train_batch_size, last_step=last_step,
+            input_context=input_context)
 
     def require_records(self) -> None:
         """Reads all records; raises `UserError` that names the first one that can't be used."""

@@ -30,12 +30,12 @@ def compile_steps(train_step: TrainStep, batches: tf.distribute.DistributedDatas
     iterator = iter(batches)
 
     @tf.function(autograph=False)
-    def run_step(iterator: tf.distribute.DistributedIterator) -> Means:
+    def run_step(count: int = 1) -> Means:
         return train_step(next(iterator))
 
     if not in_loops:
-        return lambda count: run_step(iterator)
-    traced_step = run_step.get_concrete_function(iterator)
+        return run_step
+    traced_step = run_step.get_concrete_function()
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([], tf.int32)])
     def run_loop(count: tf.Tensor) -> Means:
@@ -46,7 +46,7 @@ def compile_steps(train_step: TrainStep, batches: tf.distribute.DistributedDatas
         _, arrays = tf.while_loop(
             lambda index, _: index < count,
             lambda index, arrays: (index + 1, tf.nest.map_structure(
-                lambda array, value: array.write(index, value), arrays, traced_step(iterator))),
+                lambda array, value: array.write(index, value), arrays, traced_step())),
             (tf.constant(0), arrays), parallel_iterations=1)
         return tf.nest.map_structure(lambda array: array.stack(), arrays)
 
