@@ -62,7 +62,7 @@ class Config(strict_json.OpenObject):
     """The entries of config.json that are read."""
 
     model_type: Literal["electra", "bert", "roformer", MODERNBERT] | None = None
-    hidden_act: Literal["gelu"] = "gelu"
+    hidden_act: Literal["gelu", "gelu_python"] = "gelu"
     layer_norm_eps: Annotated[float, Interval(ge=1e-12, le=1e-12)] = 1e-12
     position_embedding_type: Literal["absolute"] = "absolute"
     rotary_value: Literal[False] = False

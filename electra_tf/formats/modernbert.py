@@ -45,8 +45,8 @@ class _Config(heads.Config):
     classifier_dropout: float = 0.0
     layer_norm_eps: Any = None
     norm_eps: Annotated[float, Interval(ge=1e-5, le=1e-5)] = 1e-5
-    hidden_activation: Literal["gelu"] = "gelu"
-    classifier_activation: Literal["gelu"] = "gelu"
+    hidden_activation: Literal["gelu", "gelu_python"] = "gelu"
+    classifier_activation: Literal["gelu", "gelu_python"] = "gelu"
     norm_bias: Literal[False] = False
     attention_bias: Literal[False] = False
     mlp_bias: Literal[False] = False

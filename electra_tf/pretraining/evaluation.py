@@ -217,8 +217,9 @@ def report(run: Run, results: Mapping[str, float], step: int, directory: Path, *
         return f"evaluation at step {step:,}: {', '.join(scores)}"
 
     # A table with the unit of every score.
-    held_out, units = run.examples("eval"), all_metrics()
-    used = run.config.runtime.eval_steps * run.config.runtime.eval_batch_size or held_out
+    held_out, units, runtime = run.examples("eval"), all_metrics(), run.config.runtime
+    replicas = run.strategy.num_replicas_in_sync  # They read equal parts of a batch.
+    used = runtime.eval_steps * -(-runtime.eval_batch_size // replicas) * replicas or held_out
     return "\n".join([
         f"evaluation at step {step:,} on {min(used, held_out):,} of {held_out:,} held-out examples",
         *(f"  {name:<28}{value:>9.4f}  {units.get(name, Metric()).unit}"

@@ -205,7 +205,7 @@ def _named(path: Path, cells: _Cells, columns: Sequence[str] | None, selected: S
             name: values[int(name) - 1] for name in selected if name.isdecimal()
             and name not in columns and 1 <= int(name) <= len(values)})
     if num_headers:
-        notes.append(f"{path}: {num_headers:,} rows repeat the header and are left out")
+        notes.append(f"{path}: rows that repeat the header are left out: {num_headers:,}")
     if published and len(uneven) > max(min(MAX_SKIPPED_LINES, number // 5), number // 100):
         raise UserError(f"{path}: {len(uneven):,} of {number:,} lines don't have {len(columns)} "
                         f"columns, the first of them is line {uneven[0]}; get the file again.")

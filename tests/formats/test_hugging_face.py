@@ -265,6 +265,12 @@ def test_a_generator_with_its_own_embeddings_has_them_at_its_own_size(tmp_path):
         pretrained.read(tmp_path / "out")
 
 
+def test_the_gelu_that_transformers_computes_in_python_is_read(pair):
+    for network in ("discriminator", "generator"):
+        change_json(pair / network / "config.json", hidden_act="gelu_python")
+    assert pretrained.read(pair).has_both
+
+
 @pytest.mark.parametrize(("file", "changes", "words"), [
     ("config", {"hidden_act": "relu"}, "'hidden_act' must be 'gelu'.* 'relu'"),
     ("config", {"architectures": ["ElectraForCausalLM"]}, "ElectraForCausalLM"),

@@ -1,5 +1,8 @@
 """Scores of held-out examples don't depend on how their batches are computed."""
 
+import dataclasses
+from types import SimpleNamespace
+
 import pytest
 
 from electra_tf.pretraining.evaluation import Evaluator, explanation, report, saved_scores
@@ -26,6 +29,12 @@ def test_an_evaluation_is_a_file_with_null_scores_and_a_line_or_table(run, tmp_p
         "evaluation at step 7: loss 1.500, AUC 0.750")
     assert saved_scores(tmp_path) == scores | {"step": 7, "bigram_auc": None}
     assert len(report(run, scores, 12, tmp_path).splitlines()) == 1 + len(scores)
+
+
+def test_replicas_read_equal_parts_of_a_batch_and_so_round_it_up(records, tmp_path):
+    run = tiny_run.run_on(records, tmp_path, runtime__eval_batch_size=4, runtime__eval_steps=1)
+    run = dataclasses.replace(run, strategy=SimpleNamespace(num_replicas_in_sync=3))
+    assert " on 6 of 10 held-out examples" in report(run, {"loss": 1.0}, 7, tmp_path)
 
 
 @pytest.fixture

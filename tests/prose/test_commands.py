@@ -58,8 +58,8 @@ NOT_OURS = set("""help helpfull version name direct_running_mode environment_con
     monitoring_config_file""".split())
 """Flags of Beam, WikiExtractor, Docker, TensorFlow Serving and XLA, of every command, and
 `--name=value` itself."""
-NO_SETTINGS = {"model.ckpt", "model.config", "model.onnx", "model.safetensors", "task.dev",
-               "task.tests", "task.type", "task.index", "task.name"}
+NO_SETTINGS = {"model.ckpt", "model.config", "model.final_norm", "model.onnx",
+               "model.safetensors", "task.dev", "task.tests", "task.type", "task.index", "task.name"}
 
 
 @functools.cache
