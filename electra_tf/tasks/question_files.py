@@ -122,8 +122,8 @@ class _SquadQuestion(pydantic.BaseModel):
         elif bool(self.is_impossible) == bool(answers):
             raise UserError(f"{location}: " + (
                 "is_impossible is true, but there are answers; remove one of the two." if answers
-                else "no answers, a list of text and answer_start under the key answers; a question "
-                "without one needs is_impossible: true."))
+                else "no answers, a list of text and answer_start under the key answers; a "
+                "question without one needs is_impossible: true."))
         spans = (answer.span(context, counts) for answer in answers)
         return {"is_impossible": not answers, "span": next(filter(None, spans), None),
                 "gold": tuple(answer.text for answer in answers)}

@@ -23,7 +23,8 @@ def directory(tmp_path):
 
 
 @pytest.mark.parametrize(("entries", "words"), [
-    ({"hidden_activation": "silu"}, "'hidden_activation' must be 'gelu' or 'gelu_python'. Received: 'silu'"),
+    ({"hidden_activation": "silu"},
+     "'hidden_activation' must be 'gelu' or 'gelu_python'. Received: 'silu'"),
     ({"norm_eps": 1e-6}, "norm_eps"), ({"norm_bias": True}, "'norm_bias' must be False"),
     ({"attention_bias": True}, "'attention_bias' must be False"),
     ({"mlp_bias": True}, "'mlp_bias' must be False"),

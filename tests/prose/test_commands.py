@@ -59,7 +59,8 @@ NOT_OURS = set("""help helpfull version name direct_running_mode environment_con
 """Flags of Beam, WikiExtractor, Docker, TensorFlow Serving and XLA, of every command, and
 `--name=value` itself."""
 NO_SETTINGS = {"model.ckpt", "model.config", "model.final_norm", "model.onnx",
-               "model.safetensors", "task.dev", "task.tests", "task.type", "task.index", "task.name"}
+               "model.safetensors", "task.dev", "task.tests", "task.type", "task.index",
+               "task.name"}
 
 
 @functools.cache

@@ -274,7 +274,8 @@ ROWS = [("x", "a"), ("y", "b")]
     ("a.json", '{\n "text": "x",\n "label": "a"\n}\n', ROWS[:1], None),
     ("a.csv", "text, label \nx, a\ny,b \n", ROWS, ""),
     ("a.tsv", "text \tlabel\nx\t a\ny\tb\n", ROWS, ""),
-    ("a.csv", "text,label\nx,a\ntext,label\ny,b\n", ROWS, "rows that repeat the header are left out: 1"),
+    ("a.csv", "text,label\nx,a\ntext,label\ny,b\n", ROWS,
+     "rows that repeat the header are left out: 1"),
     ("a.jsonl", '{"text": "x", "label": ["a"]}\n{"text": "y", "label": {"a": 0, "b": 1}}\n', ROWS,
      ""), ("a.csv", "text,label\nx,['a']\ny,\"[\"\"b\"\"]\"\n", ROWS, "")])
 def test_forms_of_tables(tmp_path, name, text, rows, note):
