@@ -63,7 +63,7 @@ class StopRequest:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._fd_before)
-        # A zero ends the thread, which otherwise waits in `select`.
+        # A zero ends the thread, which otherwise waits for a signal.
         os.write(self._writes, b"\0")
         self._watcher.join()
         os.close(self._reads)

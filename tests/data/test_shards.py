@@ -9,7 +9,6 @@ from unittest import mock
 import pytest
 import tensorflow as tf
 
-from data_prep import record_builder
 from electra_tf.core import atomic_file
 from electra_tf.core.errors import UserError
 from electra_tf.data import shards
@@ -43,7 +42,7 @@ def test_an_error_midway_leaves_the_old_file_and_nothing_else(tmp_path, error, r
         write_shard(path, "train", examples())
     assert path.read_bytes() == b"old"
     (tmp_path / ".unfinished-1-train-00000.tfrecord").touch()  # A killed process leaves this.
-    record_builder.remove_unfinished(tmp_path)
+    atomic_file.remove_unfinished(tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
