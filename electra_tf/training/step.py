@@ -31,7 +31,11 @@ AVERAGED_STEPS = 10
 
 
 class TrainStep:
-    """A training step: it prepares inputs, runs, differentiates, sums over replicas and updates."""
+    """A training step: it prepares inputs, runs, differentiates, sums over replicas and updates.
+
+    Every loss is divided once by its number of terms in the global batch, so padding, replicas and
+    micro-batches do not change the mean.
+    """
 
     def __init__(self, config: Settings, objective: Objective, state: "TrainState",
                  strategy: tf.distribute.Strategy, num_steps: int,
