@@ -59,9 +59,11 @@ def _write_word_vectors(encoders: Sequence[Encoder], file: str) -> None:
     path, vocab_size = storage.path(file), encoders[0].config.vocab_size
     try:
         vectors = np.load(io.BytesIO(path.read_bytes())).astype(np.float32)
-    except (OSError, ValueError, EOFError) as error:
-        raise UserError(f"initialization.word_vectors={file} can't be read as a NumPy file of "
-                        f"vectors: {error}.") from error
+    except OSError as error:
+        raise storage.read_error(path, error) from error
+    except (ValueError, EOFError) as error:
+        raise UserError(f"initialization.word_vectors={file} isn't a NumPy file of numbers; write "
+                        "it with numpy.save.") from error
     if vectors.ndim != 2 or len(vectors) != vocab_size or not np.isfinite(vectors).all():
         raise UserError(f"initialization.word_vectors={file} must hold a finite vector for each of "
                         f"the {vocab_size} tokens of the vocabulary. Received: {vectors.shape}")

@@ -108,10 +108,10 @@ class Run:
         if not is_new:
             vectors = RANDOM
         elif vectors == COOCCURRENCE:
+            # An earlier file may be of a run on other records that has no checkpoint.
             path = self.model_dir / run_directory.WORD_VECTORS_FILE
-            if not path.exists():
-                word_vectors.write(self.records, vocab_info(self.vocabulary).special,
-                                   config.model.embedding_size, path)
+            word_vectors.write(self.records, vocab_info(self.vocabulary).special,
+                               config.model.embedding_size, path)
             vectors = str(path)
         return build_model(
             self.objective, override(config, {"initialization.word_vectors": vectors}),
