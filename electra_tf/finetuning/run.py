@@ -13,6 +13,7 @@ import tensorflow as tf
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config.finetuning import FinetuningConfig, LongTexts
+from electra_tf.config.model import RANDOM
 from electra_tf.config.overrides import Changes, override
 from electra_tf.config.runtime import Precision
 from electra_tf.core.errors import UserError
@@ -194,7 +195,8 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
     if (spec := TaskSpec.from_dict(saved, model_dir)) is None:
         raise UserError(f"{model_dir} holds no fine-tuned model. Name the --model_dir of a "
                         "fine-tuned run.")
+    # The weights are trained, so the file of the initial ones may be gone.
     config = override(FinetuningConfig(), {
-        **run_directory.settings_of(saved), "training.precision": Precision.FLOAT32.value,
-        **changes})
+        **run_directory.settings_of(saved), "initialization.word_vectors": RANDOM,
+        "training.precision": Precision.FLOAT32.value, **changes})
     return prepare_run(config, spec, run_directory.text_settings(model_dir), model_dir)

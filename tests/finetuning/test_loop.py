@@ -68,6 +68,21 @@ def test_a_step_divides_by_the_sum_of_class_weights(weights, labels):
     assert float(results["gradient_norm"].total) == pytest.approx(norm, rel=1e-4)
 
 
+def test_training_begins_with_vectors_of_a_file_that_predictions_do_not_need(tmp_path):
+    path = tmp_path / "vectors.npy"
+    run, task = run_of(tmp_path / "run", training__num_train_epochs=1,
+                       initialization__word_vectors=str(path)), task_of(20)
+    vectors = np.zeros([run.text.vocabulary.size, 2])
+    vectors[5:7] = 1.0
+    np.save(path, vectors)
+    words = run.build_model(seed=0).encoder.embeddings.words.table.numpy()
+    words /= np.linalg.norm(words, axis=1, keepdims=True)
+    assert words[5] @ words[6] > 0.6 > abs(words[5] @ words[4])
+    loop.train(run, task, None)
+    path.unlink()
+    prepare_trained(tmp_path / "run", {}).trained_model()
+
+
 def test_predictions_and_scores_are_float32_whatever_the_precision_of_training(
         tmp_path, monkeypatch):
     run, task = run_of(tmp_path, training__precision="bfloat16",
