@@ -1,8 +1,11 @@
 """Fits the number of steps to a time, from the speed of a run's first steps on this machine."""
 
+import dataclasses
+import tempfile
 import time
 from typing import NamedTuple
 
+from electra_tf.core import storage
 from electra_tf.core.errors import UserError
 from electra_tf.pretraining.multi_worker import has_several_workers
 from electra_tf.pretraining.run import Run
@@ -32,9 +35,11 @@ def measure(run: Run) -> Speed:
     if has_several_workers(strategy):
         raise UserError("--budget measures one process; give all workers --num_train_steps.")
 
-    # The run's networks and compiled step, on its first batches, again and again.
-    with temporary_variables():
-        state = TrainState(config, run.build_model(), strategy)
+    # The run's networks and compiled step, on its first batches, again and again. Word vectors are
+    # counted as at the run's start, since a short run notices the seconds.
+    with temporary_variables(), tempfile.TemporaryDirectory() as directory:
+        measured = dataclasses.replace(run, model_dir=storage.path(directory))
+        state = TrainState(config, measured.build_model(is_new=True), strategy)
         batches = distributed(strategy, lambda input_context: run.batches(
             0, MEASURED_BATCHES, input_context).repeat())
         count = steps_per_loop(config.runtime, strategy)

@@ -39,7 +39,7 @@ def write(records: Records, special: SpecialTokens, size: int, path: Path) -> No
     np.save(content, vectors.astype(np.float16))
     write_atomically(path, content.getvalue())
     print(f"words    begin with vectors from the neighbours of {np.sum(counted):,} tokens "
-          f"({time.monotonic() - begin:.0f} s): {path}", flush=True)
+          f"({time.monotonic() - begin:.0f} s)", flush=True)
 
 
 def cooccurrence_vectors(ids: np.ndarray, vocab_size: int, size: int) -> np.ndarray:

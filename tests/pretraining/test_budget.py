@@ -1,13 +1,14 @@
 """Steps within a time: by hand for invented speeds, and for a run on this machine."""
 
 import re
+import time
 
 import pytest
 
 from electra_tf.apps.planning import plan
 from electra_tf.checkpoints import run_directory
 from electra_tf.core import storage
-from electra_tf.pretraining import budget, command, loop
+from electra_tf.pretraining import budget, command, loop, word_vectors
 from electra_tf.pretraining.budget import Speed
 from electra_tf.pretraining.command import parse_duration
 from tests.support import command_flags, tiny_run
@@ -29,6 +30,22 @@ def test_steps_fill_the_time_that_start_and_evaluations_leave(records):
     assert budget.steps_within(often, Speed(start=10.0, step=0.1), 120) == int(
         spare / (0.1 + 0.125 / 5))
     assert budget.steps_within(run, Speed(start=10.0, step=0.1), 12) == 1
+
+
+def test_the_start_includes_the_counting_of_word_vectors(records, monkeypatch):
+    monkeypatch.setattr(budget, "WARM_UP_SECONDS", 0.0)
+    monkeypatch.setattr(budget, "MEASURED_SECONDS", 0.0)
+    run = tiny_run.run_on(records, initialization__word_vectors="cooccurrence")
+    write, seconds = word_vectors.write, 1e3
+
+    def slow_write(*arguments):
+        write(*arguments)
+        monkeypatch.setattr(time, "monotonic", lambda: clock() + seconds)
+
+    clock = time.monotonic
+    monkeypatch.setattr(word_vectors, "write", slow_write)
+    assert seconds < budget.measure(run).start < seconds + 100
+    assert not run.model_dir.exists()
 
 
 def pretrain(records, model_dir, *flags):

@@ -28,7 +28,7 @@ def main() -> None:
     """Measures, and prints the table and the command."""
     values = flags.FLAGS
     seconds, records = parse_duration(values.budget), manifest.load_records(values.data_dir)
-    print(f"measuring {len(NETWORKS)} networks for about 20 s each ...", flush=True)
+    print(f"measuring {len(NETWORKS)} networks for about 40 s each ...", flush=True)
     from electra_tf.pretraining import budget  # TensorFlow takes seconds to import.
     from electra_tf.pretraining.run import prepare_run
 
