@@ -39,7 +39,8 @@ def measure(run: Run) -> Speed:
     # counted as at the run's start, since a short run notices the seconds.
     with temporary_variables(), tempfile.TemporaryDirectory() as directory:
         measured = dataclasses.replace(run, model_dir=storage.path(directory))
-        state = TrainState(config, measured.build_model(is_new=True), strategy)
+        state = TrainState(config, measured.build_model(is_new=run.initial is None),
+                           strategy)
         batches = distributed(strategy, lambda input_context: run.batches(
             0, MEASURED_BATCHES, input_context).repeat())
         count = steps_per_loop(config.runtime, strategy)

@@ -109,6 +109,7 @@ def train(run: Run) -> None:
         stack.enter_context(failures.explained(run.require_records))
         stop = stack.enter_context(_stop_request(run))
         stack.enter_context(multi_worker.report_lost_worker(strategy))
+        multi_worker.require_settings_of_chief(run.identity, strategy)
 
         # The newest checkpoint, or new weights; the events of the steps that remain.
         state, manager, new_parts = restore(run)
@@ -246,4 +247,7 @@ def restore(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
                 run.initial.weights, model.trainable_variables)
             new_parts = assign_parts(
                 model.trainable_variables, weights, run.initial.source) + copies
+
+    # Workers begin alike: initial values depend on a CPU's rounding, and one may lack the files.
+    multi_worker.copy_from_chief(state.variables, run.strategy)
     return state, manager, new_parts

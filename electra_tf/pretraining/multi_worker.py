@@ -2,9 +2,12 @@
 
 import contextlib
 import itertools
+import json
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from electra_tf.core.command_line import same_command
@@ -15,6 +18,7 @@ _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineE
          tf.errors.CancelledError, tf.errors.InternalError)
 """TensorFlow's errors if another process doesn't answer: 1 to 3 s after it was killed, 11 s after
 it was stopped."""
+_SETTINGS_LENGTH = 1 << 16  # Bytes of all settings, with room to spare.
 
 
 def has_several_workers(strategy: tf.distribute.Strategy) -> bool:
@@ -28,6 +32,37 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
     return resolver is None or not resolver.task_type or resolver.task_type == "chief" or (
         resolver.task_type == "worker" and resolver.task_id == 0
         and "chief" not in resolver.cluster_spec().jobs)
+
+
+def require_settings_of_chief(settings: Mapping[str, Any],
+                              strategy: tf.distribute.Strategy) -> None:
+    """Raises `UserError` on a worker with other settings than the chief's; all must call it."""
+    if not has_several_workers(strategy):
+        return
+    # JSON as numbers, which TensorFlow can send, of the same length on all workers.
+    own = json.dumps(settings).ljust(_SETTINGS_LENGTH).encode()
+    (received,) = _from_chief([np.frombuffer(own, np.uint8).astype(np.int32)], strategy)
+    own, chief = json.loads(own), json.loads(received.astype(np.uint8).tobytes())
+    different = [f"{name} is {own.get(name)}, and {chief.get(name)} in the chief's run"
+                 for name in sorted(own.keys() | chief) if own.get(name) != chief.get(name)]
+    if different:
+        raise UserError(f"this worker has other settings than the chief: {'; '.join(different)}. "
+                        "Give all workers the same command and --model_dir.")
+
+
+def copy_from_chief(variables: Sequence[tf.Variable], strategy: tf.distribute.Strategy) -> None:
+    """Gives all workers the chief's values; all must call it together."""
+    if has_several_workers(strategy):
+        values = _from_chief([variable.numpy() for variable in variables], strategy)
+        for variable, value in zip(variables, values, strict=True):
+            variable.assign(value)
+
+
+def _from_chief(values: Sequence[np.ndarray], strategy: tf.distribute.Strategy
+                ) -> list[np.ndarray]:
+    # TensorFlow sends the initial value of a new variable from the chief to all workers.
+    with strategy.scope():
+        return [tf.Variable(value, trainable=False).numpy() for value in values]
 
 
 @contextlib.contextmanager

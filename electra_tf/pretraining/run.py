@@ -31,7 +31,7 @@ from electra_tf.objectives.pretraining import (
     PretrainingObjective,
     TrainedGenerator,
 )
-from electra_tf.pretraining import init_from, word_vectors
+from electra_tf.pretraining import init_from, multi_worker, word_vectors
 from electra_tf.pretraining.fixed_noise import token_counts
 from electra_tf.reporting import trackers
 from electra_tf.text.normalization import TextSettings, recorded_normalization
@@ -104,8 +104,9 @@ class Run:
 
         `is_new` means that their initial weights count, so that word vectors are worth counting.
         """
+        # Of several workers the chief counts; `restore` sends its weights to the others.
         config, vectors = self.config, self.config.initialization.word_vectors
-        if not is_new:
+        if not is_new or (vectors == COOCCURRENCE and not multi_worker.is_chief(self.strategy)):
             vectors = RANDOM
         elif vectors == COOCCURRENCE:
             # An earlier file may be of a run on other records that has no checkpoint.

@@ -80,3 +80,32 @@ def test_workers_train_what_one_process_trains(records, tmp_path):
     assert "step 10/10" in outputs[0]
     assert not any("step" in output for output in outputs[1:])  # Only the chief reports.
     named_arrays.assert_close(processes.weights(together), processes.weights(expected), atol=1e-4)
+
+
+@pytest.mark.slow
+def test_workers_begin_with_the_word_vectors_that_the_chief_counted(records, tmp_path):
+    flags = (*SHORT, "--set=objective.name=mlm", "--set=optimizer.learning_rate=1e-20",
+             "--set=initialization.word_vectors=cooccurrence")
+    expected = processes.train(records, tmp_path / "alone", *flags)
+    cluster = [processes.free_address() for _ in range(2)]
+    workers = [processes.start_worker(records, tmp_path / f"{index}", cluster, index, *flags)
+               for index in range(2)]
+    outputs = ["".join(worker.communicate(timeout=300)) for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0], "\n".join(outputs)
+    assert not (tmp_path / "1").exists()
+    # With tiny updates, the losses depend on every worker's initial weights alone.
+    np.testing.assert_allclose(losses(tmp_path / "0"), losses(expected), rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_worker_with_another_setting_than_the_chief_is_told_which(records, tmp_path):
+    cluster = [processes.free_address() for _ in range(2)]
+    workers = [processes.start_worker(records, tmp_path / "run", cluster, index, *SHORT,
+                                      f"--set=optimizer.weight_decay=0.{index}")
+               for index in range(2)]
+    errors = [worker.communicate(timeout=300)[1].splitlines()[-1] for worker in workers]
+    assert [worker.returncode for worker in workers] == [1, 1]
+    assert errors[0].startswith("error: another worker ended")
+    assert errors[1] == (
+        "error: this worker has other settings than the chief: optimizer.weight_decay is 0.1, and "
+        "0.0 in the chief's run. Give all workers the same command and --model_dir.")
