@@ -103,7 +103,7 @@ def all_settings(model_dir: storage.Path) -> dict[str, Any]:
     """Returns the settings of the run in a directory, with the steps of all its stages."""
     saved = run_directory.settings_of(pretraining_identity(model_dir))
     objective = overrides.override(PretrainingConfig(), saved).objective
-    if objective.generator_steps(saved[STEPS]):
+    if objective.generator_steps(2):  # It has two stages.
         directory = objective.generator_dir(model_dir)
         saved[STEPS] += read_identity(directory)[STEPS]
     return saved
