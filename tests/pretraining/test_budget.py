@@ -85,7 +85,6 @@ def test_a_plan_prints_the_command_of_the_network_with_the_best_auc(records, cap
     monkeypatch.setattr(budget, "MEASURED_SECONDS", 1.0)
     command_flags.run(plan, "--budget=1h", f"--data_dir={records}", "--model_dir=here")
     output = capsys.readouterr().out
-    assert "have ELECTRA's layers. ModernBERT's can reach better scores" in " ".join(output.split())
     *_, printed = output.splitlines()
     assert "--budget=1h" in printed and "--model_dir=here" in printed
     assert "--train_batch_size=16" in printed and "--recipe=short" in printed

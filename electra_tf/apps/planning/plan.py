@@ -2,7 +2,7 @@ r"""Proposes what to pre-train within a time: measures this machine, then choose
 
     python -m electra_tf.apps.planning.plan --budget=2h --data_dir=records
 
-The measurement takes about a minute. The command that it prints measures again and fits its steps
+The measurement takes a minute or two. The command that it prints measures again and fits its steps
 to the budget. docs/how_to/size_and_recipe.md explains the expected AUC.
 """
 
@@ -51,8 +51,7 @@ def main() -> None:
     passes = tokens[best] / sum(shard.tokens for shard in records.shards["train"])
     notes = ("AUC: final unigram_auc of runs on English Wikipedia and books; other text and "
              "vocabularies differ. * more tokens than were measured.",
-             "The networks have ELECTRA's layers. ModernBERT's can reach better scores: "
-             "docs/how_to/modern_encoder.md.",
+             "The networks have ModernBERT's layers: docs/how_to/modern_encoder.md.",
              f"{NETWORKS[best].name} reads the records {passes:,.1f} times"
              + ("; more text would improve it." if passes > 10 else "."))
     print(text_table(f"Runs within {values.budget}", rows,
