@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import os
-import re
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from electra_tf.api.encoder import ElectraEncoder
 from electra_tf.api.tokenizer import ElectraTokenizer
 from electra_tf.config.finetuning import POOLING_MODES
 from electra_tf.core import storage
-from electra_tf.core.errors import UserError, shown
+from electra_tf.core.errors import UserError
 from electra_tf.core.settings import require
 from electra_tf.export.atomic_directory import atomic_directory
 from electra_tf.formats import hugging_face, pretrained
@@ -25,7 +24,7 @@ from electra_tf.formats.pretrained import Checkpoint, Format
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.parameter_shapes import RESTORER
 from electra_tf.modeling.pooling import pool
-from electra_tf.tasks.in_memory import decoded, to_list
+from electra_tf.tasks.in_memory import to_list, to_string
 from electra_tf.text.rows import RowEncoder, cut_notes
 
 
@@ -247,12 +246,3 @@ def load(name: str | os.PathLike[str]) -> Electra:
             `owner/name` or `hf://owner/name@revision`. Encoders of BERT are read too.
     """
     return Electra(pretrained.read(storage.path(name), with_task=False))
-
-
-def to_string(value: Any, what: str = "text") -> str:
-    """Returns a text; bytes are decoded as UTF-8, as in tensors. `UserError` for other values."""
-    if isinstance(value, bytes):
-        value = decoded(value, what)
-    if not isinstance(value, str) or re.search("[\ud800-\udfff]", value):
-        raise UserError(f"{what} must be a string of Unicode. Received: {shown(value)}")
-    return value

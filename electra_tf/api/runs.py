@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf.api.electra import to_string
 from electra_tf.checkpoints.run_directory import SETTINGS_FILE, TRACKERS_FILE
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import name_fields, override
@@ -27,7 +26,6 @@ from electra_tf.pretraining import loop
 from electra_tf.pretraining.evaluation import saved_scores
 from electra_tf.tasks import in_memory, registry
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.in_memory import to_list
 from electra_tf.tasks.task import Kind, Task
 
 PathName = str | os.PathLike[str]
@@ -71,23 +69,7 @@ class TaskModel:
             >>> classifier.predict(["A fine film."])[0]["prediction"] in classifier.labels
             True
         """
-        spec, kind = self._run.spec, self._run.kind
-        if spec.kind is not Kind.TAGGING:
-            in_memory.refuse_columns(examples)
-        # A data frame can have its columns in another order than the task.
-        table: Any = examples
-        if len(getattr(table, "columns", ())) > 1 and spec.kind is not Kind.SENTENCE_EMBEDDINGS:
-            is_question = spec.kind is Kind.QUESTION_ANSWERING
-            names = kind.served_inputs(spec) if is_question else spec.text_columns
-            if missing := {*names} - {*map(str, table.columns)}:
-                raise UserError(f"examples have no column {min(missing)!r}. There are: "
-                                f"{', '.join(map(str, table.columns))}; rename columns.")
-            table = (table[names[0]] if len(names) == 1
-                     else zip(*(table[name] for name in names), strict=True))
-        records = self._predictor.predict([
-            to_string(example) if isinstance(example, str | bytes)
-            else list(map(to_string, to_list(example, "every example")))
-            for example in to_list(table, "examples")])
+        records = self._predictor.predict(in_memory.texts_of("examples", self._run.spec, examples))
         return [{name: value for name, value in record.items() if name != "key"}
                 for record in records]
 
@@ -230,7 +212,7 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
         text_columns=columns, label_column=label_column, dev_text_columns=tuple(dev_text_columns),
         num_folds=config.training.num_folds)
     loaded = _load(task, train, labels, dev, data_dir, user_files)
-    if texts := in_memory.to_list(unlabelled, "unlabelled"):
+    if texts := in_memory.texts_of("unlabelled", loaded.spec, unlabelled):
         kind = registry.KINDS[loaded.spec.kind]
         examples = [kind.example(loaded.spec, str(n), text) for n, text in enumerate(texts)]
         loaded = dataclasses.replace(loaded, unlabelled=kind.training_examples(examples, []))

@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, BinaryIO
 
@@ -13,7 +14,7 @@ from electra_tf.core.errors import UserError, shown
 from electra_tf.tasks import files
 from electra_tf.tasks.labels import are_multi_hot
 from electra_tf.tasks.tables import is_label_name
-from electra_tf.tasks.task import Kind
+from electra_tf.tasks.task import Kind, TaskSpec
 
 _COLUMNS = {1: ("text",), 2: ("text_1", "text_2"), 3: ("text_1", "text_2", "text_3")}
 """Number of texts of an example -> names of their columns, if the user gives none."""
@@ -60,7 +61,7 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *,
 
     # A table of columns becomes a list of rows, a dictionary each.
     names = getattr(data, "columns", data.keys() if isinstance(data, Mapping) else None)
-    if names is not None and labels is None:
+    if names is not None and (labels is None or len(names) > 1):
         columns = {str(name): to_list(data[name], f"{title}[{name!r}]") for name in names}
         _require_equal_lengths(title, columns)
         data = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -108,13 +109,38 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *,
     return MemoryFile(title, ".jsonl", content, text_columns)
 
 
+def texts_of(title: str, spec: TaskSpec, data: Any) -> list[str | list[str]]:
+    """Returns the texts, pairs or lists of words of data without labels, as `write` reads them.
+
+    A data frame with several columns may have them in another order than the task. `UserError` for
+    unreadable data.
+    """
+    if spec.kind is not Kind.TAGGING:
+        refuse_columns(data)
+    if len(getattr(data, "columns", ())) > 1 and spec.kind is not Kind.SENTENCE_EMBEDDINGS:
+        is_question = spec.kind is Kind.QUESTION_ANSWERING
+        names = ("question", "context") if is_question else spec.text_columns
+        if missing := {*names} - {*map(str, data.columns)}:
+            raise UserError(f"{title} have no column {min(missing)!r}. There are: "
+                            f"{', '.join(map(str, data.columns))}; rename columns.")
+        data = (data[names[0]] if len(names) == 1
+                else zip(*(data[name] for name in names), strict=True))
+    return [to_string(example) if isinstance(example, str | bytes)
+            else list(map(to_string, to_list(example, "every example")))
+            for example in to_list(data, title)]
+
+
 def refuse_columns(data: Any) -> None:
-    """Raises `UserError` for a tuple of lists or arrays of texts, which transformers pairs up."""
-    if isinstance(data, tuple) and data and all(
-            isinstance(value, list) or getattr(value, "ndim", 0) == 1 for value in data) and any(
+    """Raises `UserError` for a tuple of lists or arrays of texts, which transformers pairs up.
+
+    Columns of pandas in a list are refused too, because a list of other values holds rows.
+    """
+    is_column = {tuple: lambda value: isinstance(value, list) or getattr(value, "ndim", 0) == 1,
+                 list: lambda value: type(value).__name__ == "Series"}.get(type(data))
+    if is_column and data and all(map(is_column, data)) and any(
             isinstance(text, str | bytes) for value in data for text in value):
-        raise UserError("a tuple of lists is ambiguous; write list(zip(first, second)) for "
-                        f"pairs of texts. Received: {shown(data)}")
+        raise UserError(f"a {type(data).__name__} of columns is ambiguous; write "
+                        f"list(zip(first, second)) for pairs of texts. Received: {shown(data)}")
 
 
 def to_list(values: Any, what: str = "texts") -> list[Any]:
@@ -129,7 +155,16 @@ def to_list(values: Any, what: str = "texts") -> list[Any]:
     return [_plain(value, f"{what}:{number}") for number, value in enumerate(values, start=1)]
 
 
-def decoded(content: bytes, what: str) -> str:
+def to_string(value: Any, what: str = "text") -> str:
+    """Returns a text; bytes are decoded as UTF-8, as in tensors. `UserError` for other values."""
+    if isinstance(value, bytes):
+        value = _decoded(value, what)
+    if not isinstance(value, str) or re.search("[\ud800-\udfff]", value):
+        raise UserError(f"{what} must be a string of Unicode. Received: {shown(value)}")
+    return value
+
+
+def _decoded(content: bytes, what: str) -> str:
     """Returns bytes as text; `UserError` if they are not UTF-8, the encoding of tensors."""
     try:
         return content.decode()
@@ -152,7 +187,7 @@ def _plain(value: Any, what: str) -> Any:
             isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, bytes):
-        return decoded(value, what)
+        return _decoded(value, what)
     if isinstance(value, list | tuple):
         return [_plain(part, what) for part in value]
     return ({name: _plain(part, what) for name, part in value.items()}

@@ -15,6 +15,8 @@ from tests.support.refusals import refused
     (Kind.CLASSIFICATION, "a text", "examples must be a list"),
     (Kind.CLASSIFICATION, [("one", "two")], "reads 1 text"),
     (Kind.QUESTION_ANSWERING, (["Who?", "What?"], ["a text", "the text"]), "ambiguous"),
+    (Kind.QUESTION_ANSWERING, [pandas.Series(["Who?", "What?"]),
+                               pandas.Series(["a text", "the text"])], "a list of columns is"),
     (Kind.TAGGING, [["the", None]], "must be a string"),
     (Kind.QUESTION_ANSWERING, ["the chef"], "reads pairs of a question and its context")])
 def test_other_examples_are_refused_in_one_line(task_directories, kind, examples, named):

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from electra_tf.tasks import in_memory, registry
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.task import Kind
+from electra_tf.tasks.task import Kind, TaskSpec
 from tests.support.refusals import refused
 
 TEXTS, OTHERS = ["one", "two", "three", "four"], ["a", "b", "c", "d"]
@@ -96,6 +96,27 @@ def test_columns_of_a_task_name_the_labels_beside_texts(labels):
         in_memory.write("train", Kind.MULTILABEL, TEXTS, SETS, label_column="a,c")
 
 
+def test_columns_of_a_data_frame_have_their_names_beside_labels_too():
+    frame = table({"b": OTHERS, "a": TEXTS})
+    expected = in_memory.write("train", Kind.CLASSIFICATION, PAIRS, LABELS, text_columns=("a", "b"))
+    named = in_memory.write("train", Kind.CLASSIFICATION, frame, LABELS, text_columns=("a", "b"))
+    assert list(map(json.loads, named.open("rb"))) == list(map(json.loads, expected.open("rb")))
+    with refused("train has no column 'text'. There are: b, a.*; text_columns"):
+        in_memory.write("train", Kind.CLASSIFICATION, frame, LABELS)
+
+
+def test_texts_without_labels_are_those_of_named_columns_and_no_names_of_columns():
+    spec = TaskSpec(name="classification", kind=Kind.CLASSIFICATION, metrics=("accuracy",),
+                    text_columns=("a", "b"))
+    frame = table({"b": OTHERS, "a": TEXTS, "id": LABELS})
+    assert in_memory.texts_of("unlabelled", spec, frame) == PAIRS
+    for data, words in (([{"a": "x", "b": "y"}], "every example must be a list"),
+                        ((TEXTS[:2], OTHERS[:2]), "ambiguous"),
+                        (frame[["id", "a"]], "unlabelled have no column 'b'")):
+        with refused(words):
+            in_memory.texts_of("unlabelled", spec, data)
+
+
 def test_questions_are_those_of_a_file_of_squad(tmp_path):
     squad = {"data": [{"paragraphs": [{"context": "Ada.", "qas": [QUESTION]}]}]}
     (tmp_path / "train.json").write_text(json.dumps(squad))
@@ -127,6 +148,7 @@ def test_integers_and_booleans_are_labels_as_text_and_dev_is_held_out():
     ((TEXTS,), "train has no labels"), ((TEXTS, [1] * 4), "one label only"),
     (((["a", "b"], ["c", "d"]), [0, 1]), "ambiguous"),
     ((tuple(np.array([["a", "b"], ["c", "d"]])), [0, 1]), "ambiguous"),
+    (([table({"x": ["a", "b"]})["x"]] * 2, [0, 1]), "a list of columns is ambiguous"),
     (([("a", "b"), "c"], [0, 1]), r"train:2: 2 text\(s\) per example"),
     ((data_set(TEXTS, LABELS).repeat(),), "without an end"),
     ((TEXTS, LABELS, TEXTS), "dev has no labels"),
