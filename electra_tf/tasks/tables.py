@@ -108,6 +108,8 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, selected: Seq
             raise UserError(f"{path}: every line has as many {even[0]!r} and as many {even[1]!r}, "
                             "and either may separate columns; add a line with their names at the "
                             "top, and select them by name.")
+        if _are_numbers(selected) and even:
+            separator = even[0]
         if suffix == ".csv" and separator != ",":
             notes.append(f"{path}: {'semicolons' if separator == ';' else 'tabs'} separate columns")
 
