@@ -289,11 +289,13 @@ def in_iob2(source: object, examples: Sequence[TaggedExample], known: Collection
 
     `notes` receives a line about the scheme. `UserError` for tags that don't fit to the others.
     """
-    # Tags that are in the model's scheme stay as they are.
+    # Tags that are in the model's scheme stay as they are. IOBES has all letters of IOB and IOE.
     tagged = [example.tags for example in examples if example.tags is not None]
     present = set(label_set(examples))
-    letters = {letter for tag, (letter, _) in span_parts(known)[0].items() if tag in present}
-    if not present or (present <= set(known) and not letters <= set("BIO")):
+    scheme = {tag: letter for tag, (letter, _) in span_parts(known)[0].items()}
+    letters = {letter for tag, letter in scheme.items() if tag in present}
+    if not present or (present <= set(known) and not letters <= set("BIO") and not (
+            letters <= set("IEO") and "S" in scheme.values())):
         return list(examples)
     if any("(" in tag and "*" in tag for tag in present):
         raise UserError(f"{source}: tags such as {max(present)!r} in the bracket notation of "

@@ -74,12 +74,15 @@ def test_a_span_counts_only_with_its_ends_and_its_type():
 def test_accuracy_of_a_converted_model_is_that_of_its_own_scheme(tmp_path):
     iob1 = "I-PER I-PER O\nI-PER B-PER I-LOC\n"
     bilou = "B-PER L-PER O\nU-PER U-PER U-LOC\n"
-    labels = ("O", "I-PER", "I-LOC", "B-LOC"), ("O", *(
-        f"{letter}-{kind}" for letter in "BILU" for kind in ("PER", "LOC")))
-    for text, known in zip((iob1, bilou), labels, strict=True):
+    iobes, ioe2 = bilou.replace("L-", "E-").replace("U-", "S-"), bilou.replace(
+        "B-", "I-").replace("L-", "E-").replace("U-", "E-")
+    labels = ("O", "I-PER", "I-LOC", "B-LOC"), *(("O", *(
+        f"{letter}-{kind}" for letter in letters for kind in ("PER", "LOC")))
+        for letters in ("BILU", "BIES"))
+    for text, known in zip((iob1, bilou, iobes), labels, strict=True):
         gold = [line.split() for line in text.splitlines()]
         predicted = [[gold[0][0]] * 3, [gold[1][0]] * 3]
-        for written in (iob1, bilou, "B-PER I-PER O\nB-PER B-PER B-LOC\n"):
+        for written in (iob1, bilou, iobes, ioe2, "B-PER I-PER O\nB-PER B-PER B-LOC\n"):
             path = write(tmp_path / "a.txt", "\n\n".join(
                 "\n".join(f"w {tag}" for tag in line.split()) for line in written.splitlines()))
             spec = TaskSpec(name="tagging", kind="tagging", labels=known, metrics=("f1",))
