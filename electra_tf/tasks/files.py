@@ -427,10 +427,7 @@ def _indicators(row: TableRow, *columns: str) -> tuple[str, ...]:
 
 def _label_set(row: TableRow, column: str, *, sets: Mapping[str, Any]) -> tuple[str, ...]:
     """Returns the labels of a list, sorted."""
-    value = row.value(column)
-    if isinstance(value, int | float):
-        return _indicators(row, column)
-    labels = sets[repr(value)]
+    labels = sets[repr(row.value(column))]
     if not isinstance(labels, list) or len({*map(str, labels)}) < len(labels) or not all(
             isinstance(label, str | int) and str(label).strip() for label in labels):
         raise row.wrong(column, "a list of different labels, none of them empty (in a table: "
@@ -464,7 +461,14 @@ def _label_sets(path: Path, column: str, rows: Iterable[TableRow], known: Collec
     forms = ["0 and 1" if are_indicators else f"labels separated by {marks[0]!r}" if marks else
              "one label in a cell, or none"] if unknown else []
 
-    # Every value becomes a list of labels, except cells that look like a damaged list.
+    # Every value becomes a list of labels, except cells that look like a damaged list. A number of
+    # JSON is 0 or 1, if there are no lists, where it would be a label.
+    numbers = {key: INDICATORS.get(str(value).lower()) for key, value in sets.items()
+               if isinstance(value, int | float)}
+    if numbers and None not in numbers.values() and not any(
+            isinstance(value, list) for value in sets.values()):
+        sets |= {key: [column] * applies for key, applies in numbers.items()}
+        forms = ["0 and 1"]
     for key, value in sets.items():
         if isinstance(value, list):
             sets[key] = [label.strip() if isinstance(label, str) and label not in known else label

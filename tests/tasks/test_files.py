@@ -290,6 +290,7 @@ def test_forms_of_tables(tmp_path, name, text, rows, note):
     ("a.tsv", "1\tfine\n0\tbad\n", "2", "1", [("fine", "1"), ("bad", "0")], "by number"),
     ("a.csv", '"3","T, x","B"\n"4","T","C"\n', "3", "1", [("B", "3"), ("C", "4")], "by number"),
     ("a.csv", '"3","T; x"\n"4","T; y"\n', "2", "1", [("T; x", "3"), ("T; y", "4")], "by number"),
+    ("a.csv", "T, x;1\nT;0\n", "1", "2", [("T, x", "1"), ("T", "0")], "semicolons separate"),
     ("a.tsv", "label\ttext\n1\tfine\n", "2", "label", [("fine", "1")], None),
     ("a.csv", "0,1\nfine,yes\n", "0", "1", [("fine", "yes")], None)])  # As pandas numbers columns.
 def test_columns_by_number(tmp_path, name, text, texts, label, expected, note):

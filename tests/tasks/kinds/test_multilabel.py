@@ -52,6 +52,8 @@ TOXIC = ("toxic",), (), ("toxic",)
      '{"text": "x", "a": 0.0, "b": 1.0}\n', "a, b,a", LABELS, None),
     ("a.tsv", "text\tlabel\nx\tb, a\nx\t\nx\tb\n", "label", LABELS, "separated by ','"),
     ("a.csv", "text,b,a\nx,1,1\nx,False,0\nx,1.0,0\n", "a,b", LABELS, None),
+    ("a.jsonl", '{"text": "x", "toxic": 1}\n{"text": "x", "toxic": 0.0}\n'
+     '{"text": "x", "toxic": true}\n', "toxic", TOXIC, "column 'toxic' has 0 and 1"),
     *(("a.tsv", f"text\ttoxic\nx\t{values}\n".replace(" ", "\nx\t"), "toxic", TOXIC, None)
       for values in ("1 0 1", "True False True")),
     # As other programs write them.
@@ -80,6 +82,8 @@ def test_sets_are_read_in_every_form(tmp_path, name, content, label, sets, note)
     ("a.jsonl", json_lines("a"), "label", ":1: 'label' must be a list of different labels"),
     ("a.jsonl", json_lines(["a", "a"]), "label", "different labels.* Received: .'a', 'a'"),
     ("a.jsonl", json_lines(["a"], None), "label", ":2: .*different labels.* None"),
+    ("a.jsonl", json_lines([1, 2], 1, [0]), "label", ":2: 'label' must be a list of different"),
+    ("a.jsonl", json_lines(1, 2), "label", ":1: 'label' must be a list of different labels"),
     ("a.tsv", "text\ttoxic\nx\t1\nx\t0\nx\t\n", "toxic", ":4: 'toxic' must be a list"),
     ("a.tsv", "text\tlabel\nx\ta,b|c\n", "label", "'label' has ',' and '|'"),
     ("a.tsv", "text\tlabel\nx\t['a' 'b']\n", "label", r":2: 'label' .*\['a' 'b'\]"),
