@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import hashlib
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -150,7 +151,8 @@ def train_trial(run: FinetuningRun, model: TaskNetwork, data: TrialData,
         if not (scores and (training.keep_best or training.early_stopping)):
             kept = epochs[-1]
             continue
-        if kept is None or main_score(scores, metrics[0]) > main_score(kept.scores, metrics[0]):
+        best = -math.inf if kept is None else main_score(kept.scores, metrics[0])
+        if best == -math.inf or main_score(scores, metrics[0]) > best:  # Also if none is defined.
             kept, kept_weights = epochs[-1], model.get_weights()
         stopped_early = 0 < training.early_stopping <= epochs[-1].epoch - kept.epoch
         if stopped_early:

@@ -82,7 +82,7 @@ class Predictor:
         Those with a value per token have the length of the padded row. `progress` is called after
         every batch with the fraction of tokens that are done.
         """
-        lengths = np.array([row.ids.size for row in rows])
+        lengths = np.array([max(1, row.ids.size) for row in rows])  # 0 without words.
         plan = plan_in_order_of_length(lengths, self._run.config.runtime.eval_batch_size)
         batches = (self._on_cores if self._on_one_cpu else self._on_replicas)(rows, plan)
         row_results: list[RowResults] = [{} for _ in rows]

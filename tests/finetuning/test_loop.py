@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -14,12 +15,13 @@ from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row, make_batch
 from electra_tf.export import servable
-from electra_tf.finetuning import loop, predict
+from electra_tf.finetuning import loop, predict, trials
 from electra_tf.finetuning.predict import Predictor
 from electra_tf.finetuning.run import prepare_trained
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.objectives.objective import WeightedMean
+from electra_tf.tasks.kinds.base import Scored
 from electra_tf.tasks.task import Kind
 from tests.support import tiny_networks
 from tests.support.refusals import refused
@@ -41,6 +43,14 @@ def test_a_rule_is_learned_and_predicted_in_the_rows_order(tmp_path, monkeypatch
     on_replicas = Predictor(run, model).predict(split.rows)
     for results, expected in zip(on_replicas, on_one_cpu, strict=True):
         np.testing.assert_allclose(results["logits"], expected["logits"], atol=1e-5)
+
+
+def test_a_sentence_without_words_is_predicted_without_a_warning(monkeypatch):
+    run = run_of()
+    monkeypatch.setattr(Predictor, "_on_cores", lambda self, rows, plan: [{}] * len(plan))
+    row = Row(np.zeros(0, np.int32), np.zeros(0, np.int32), {})
+    with warnings.catch_warnings(action="error"):
+        assert Predictor(run, run.build_model(0)).predict([row], lambda done: None) == [{}]
 
 
 @pytest.mark.parametrize("weights", ["1,3", "1e-6,3e-6"])
@@ -158,6 +168,21 @@ def test_a_trial_without_progress_stops_and_keeps_its_best_epoch(tmp_path, capsy
         equal = [np.array_equal(*pair) for pair in zip(
             getattr(before, name).get_weights(), getattr(after, name).get_weights(), strict=True)]
         assert all(equal) is (name == "encoder")  # The whole encoder is frozen.
+
+
+@pytest.mark.parametrize(("scores", "kept"), [
+    ([None, None, None], 3), ([None, 0.2, 0.1], 2), ([0.2, None, 0.2], 1)])
+def test_an_epoch_without_a_score_is_kept_only_if_none_has_one(monkeypatch, scores, kept):
+    run = run_of(training__num_train_epochs=3, training__keep_best=True)
+    task, queue = task_of(8), iter(scores)
+    data = trials.TrialData.encode(run, task, None)
+    split = data.dev["dev"]._replace(score=lambda *_: Scored([], {"accuracy": next(queue)}))
+    monkeypatch.setattr(loop, "_train_epoch", lambda run, step, rows, progress, *_, **__: (
+        progress.trained(progress.step + 1, epoch=1) or ([], 0.5)))
+    monkeypatch.setattr(Predictor, "predict", lambda *_: [])
+    trial = loop.train_trial(run, run.build_model(0), dataclasses.replace(data, dev={"dev": split}),
+                             ("accuracy",), trials.TrialPlan(seed=1), lambda *_: None)
+    assert trial.kept_epoch == kept
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_with_a_fix(tmp_path, monkeypatch):
