@@ -5,7 +5,6 @@ needs neither its network nor its vocabulary.
 """
 
 import dataclasses
-import hashlib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -22,7 +21,7 @@ from electra_tf.core.storage import Path
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.finetuning.predict import Predictor, progress
 from electra_tf.finetuning.results import shown_score
-from electra_tf.finetuning.run import FinetuningRun
+from electra_tf.finetuning.run import FinetuningRun, weights_digest
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.rng import Rng
@@ -88,11 +87,8 @@ def teacher_identity(teacher: Checkpoint) -> Mapping[str, str]:
     """Returns the source of a teacher, and a digest of all that its outputs depend on."""
     settings = {name: value for name, value in teacher.task_settings.items()
                 if name != "training.precision"}  # A teacher computes in its student's.
-    digest = hashlib.sha256(repr((
-        teacher.task.to_dict(), settings, teacher.config, teacher.text.to_dict())).encode())
-    for name, weight in sorted(teacher.weights.items()):
-        digest.update(name.encode() + weight.tobytes())
-    return {"teacher": teacher.source, "teacher_digest": digest.hexdigest()}
+    return {"teacher": teacher.source, "teacher_digest": weights_digest(
+        teacher, teacher.task.to_dict(), settings, teacher.config, teacher.text.to_dict())}
 
 
 def add_targets(run: FinetuningRun, examples: Sequence[Example], rows: Sequence[Row],

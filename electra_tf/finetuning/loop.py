@@ -27,7 +27,7 @@ from electra_tf.finetuning.outputs import write_outputs
 from electra_tf.finetuning.predict import CompiledByShape, Predictor
 from electra_tf.finetuning.reporter import TrialProgress
 from electra_tf.finetuning.results import Baseline, Epoch, Results, Trial, main_score, shown_changes
-from electra_tf.finetuning.run import FinetuningRun, prepare_run
+from electra_tf.finetuning.run import FinetuningRun, prepare_run, weights_digest
 from electra_tf.finetuning.trials import TrialData, TrialPlan
 from electra_tf.formats.pretrained import Checkpoint
 from electra_tf.modeling.task_heads import TaskNetwork
@@ -255,6 +255,7 @@ def _identity(run: FinetuningRun, task: Task, initial: Checkpoint | None) -> dic
             digest.update(repr(example).encode())
     facts = run.spec.to_dict() | run.text.to_dict() | {
         "initial": SCRATCH if initial is None else initial.source, "data": digest.hexdigest()} | (
+            {"initial_digest": weights_digest(initial)} if initial else {}) | (
             distillation.teacher_identity(run.teacher) if run.teacher else {})
     if run.grid:
         facts["grid"] = "; ".join(map(shown_changes, run.combinations))

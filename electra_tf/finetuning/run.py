@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import hashlib
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -161,6 +162,14 @@ class FinetuningRun:
         model = self.build_model(self.config.training.seed)
         assign_weights(model.variables, read_checkpoint(self.model_dir)[0], str(self.model_dir))
         return model
+
+
+def weights_digest(checkpoint: Checkpoint, *facts: Any) -> str:
+    """Returns a digest of a checkpoint's weights and of facts about it."""
+    digest = hashlib.sha256(repr(facts).encode())
+    for name, weight in sorted(checkpoint.weights.items()):
+        digest.update(name.encode() + weight.tobytes())
+    return digest.hexdigest()
 
 
 def prepare_run(config: FinetuningConfig, spec: TaskSpec, text: TextSettings, model_dir: Path,

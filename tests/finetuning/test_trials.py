@@ -139,3 +139,7 @@ def test_a_fine_tuned_run_keeps_its_head_for_equal_labels(trained, tmp_path, cap
     loop.train(run_of(tmp_path / "second"), TASK, initial)
     printed = capsys.readouterr().out
     assert f"\nencoder  and head initialized from {tmp_path}/first, step " in printed
+    changed = dataclasses.replace(initial, weights={
+        name: weight + 1 for name, weight in initial.weights.items()})
+    with refused("initial_digest: .* in the run, .* now"):  # Also of a finished run.
+        loop.train(run_of(tmp_path / "second"), TASK, changed)
