@@ -35,6 +35,7 @@ KINDS_OF_SETTINGS = {
     "label_smoothing": (Kind.CLASSIFICATION, Kind.TAGGING),
     "label_threshold": (Kind.MULTILABEL,),
     "long_texts": (Kind.CLASSIFICATION, Kind.MULTILABEL, Kind.REGRESSION),
+    "doc_stride": (Kind.CLASSIFICATION, Kind.MULTILABEL, Kind.REGRESSION, Kind.QUESTION_ANSWERING),
     "pooling": (Kind.SENTENCE_EMBEDDINGS,), "temperature": (Kind.SENTENCE_EMBEDDINGS,)}
 """Setting of `TaskConfig` -> the kinds of tasks that have it; all have the others."""
 HEAD_NAME = "head"

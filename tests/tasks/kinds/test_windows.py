@@ -162,6 +162,7 @@ def test_memory_is_that_of_the_windows_of_a_step(monkeypatch):
     ("classification", {"long_texts": "head_tail", "max_windows": 2},
      "--max_windows .* --long_texts=windows"),
     ("tagging", {}, "--long_texts .*tagging"),
+    ("tagging", {"long_texts": "truncate"}, "--doc_stride .*tagging"),
     ("question_answering", {"long_texts": "head_tail"}, "--long_texts .*question_answering")])
 def test_windows_that_do_not_fit_are_refused(kind, changes, message):
     settings = {"long_texts": "windows", "doc_stride": 4} | changes
