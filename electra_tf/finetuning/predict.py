@@ -22,7 +22,7 @@ from electra_tf.core.atomic_file import replacing
 from electra_tf.core.errors import UserError
 from electra_tf.core.storage import Path
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_in_order_of_length
-from electra_tf.finetuning.results import threshold_of
+from electra_tf.finetuning.results import Results
 from electra_tf.finetuning.run import FinetuningRun
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import inference_encoder
@@ -157,7 +157,8 @@ class TaskPredictor:
     def __init__(self, run: FinetuningRun):
         self._run = run
         self._predictor = Predictor(run, run.trained_model())
-        self._threshold = threshold_of(run.model_dir)
+        results = Results.load(run.model_dir)  # A converted model has none.
+        self._threshold = results and results.threshold
 
     def scored(self, split: Split, show: Callable[[float], None] | None = None) -> Scored:
         """Returns predictions and scores of encoded examples; `show` is `progress` by default."""

@@ -191,12 +191,6 @@ class Results(strict_json.OpenObject):  # The file also has a summary.
         return "\n".join(tables)
 
 
-def threshold_of(model_dir: Path) -> float | None:
-    """Returns the threshold that was best on dev in training; None if none was searched."""
-    results = Results.load(model_dir)  # A converted model has no results.
-    return results and results.threshold
-
-
 def score_table(title: str, metrics: Iterable[str], columns: Scores,
                 notes: Sequence[str] = ()) -> str:
     """Returns a table with a row for each metric, as `shown_score` writes it."""

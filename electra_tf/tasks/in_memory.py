@@ -157,20 +157,14 @@ def to_list(values: Any, what: str = "texts") -> list[Any]:
 
 def to_string(value: Any, what: str = "text") -> str:
     """Returns a text; bytes are decoded as UTF-8, as in tensors. `UserError` for other values."""
-    if isinstance(value, bytes):
-        value = _decoded(value, what)
+    try:
+        value = value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError as error:
+        raise UserError(f"{what}: not UTF-8 at byte {error.start + 1}; give text, which "
+                        f"bytes.decode returns. Received: {shown(value)}") from None
     if not isinstance(value, str) or re.search("[\ud800-\udfff]", value):
         raise UserError(f"{what} must be a string of Unicode. Received: {shown(value)}")
     return value
-
-
-def _decoded(content: bytes, what: str) -> str:
-    """Returns bytes as text; `UserError` if they are not UTF-8, the encoding of tensors."""
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise UserError(f"{what}: not UTF-8 at byte {error.start + 1}; give text, which "
-                        f"bytes.decode returns. Received: {shown(content)}") from None
 
 
 def _unpacked(value: Any) -> Any:
@@ -187,7 +181,7 @@ def _plain(value: Any, what: str) -> Any:
             isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, bytes):
-        return _decoded(value, what)
+        return to_string(value, what)
     if isinstance(value, list | tuple):
         return [_plain(part, what) for part in value]
     return ({name: _plain(part, what) for name, part in value.items()}

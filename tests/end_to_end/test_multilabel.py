@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import electra_tf
 from electra_tf.apps.tools import convert_checkpoint
-from electra_tf.finetuning.results import Epoch, Results, Trial, threshold_of
+from electra_tf.finetuning.results import Epoch, Results, Trial
 from tests.end_to_end import commands
 from tests.end_to_end.commands import HARDWARE
 from tests.support import command_flags, sources
@@ -78,7 +78,7 @@ def test_the_mean_of_the_folds_thresholds_is_kept(tmp_path):
                                    (2, {"dev": {"f1_micro": 0.5, "threshold": 0.4}}), (0, {}))]
     Results(task="multilabel", metrics=("f1_micro",), initial="none", trials=tuple(trials)).save(
         tmp_path)
-    assert threshold_of(tmp_path) == pytest.approx(0.3)
+    assert Results.load(tmp_path).threshold == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(("flag", "words"), [
