@@ -28,7 +28,7 @@ Length = Annotated[int, Interval(gt=0, le=1 << 16)]
 PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
 """A kind of vector of a text, by its name in sentence-transformers."""
 POOLING_MODES: tuple[str, ...] = get_args(PoolingMode)
-"""In the order in which sentence-transformers concatenates several."""
+"""In the order in which sentence-transformers concatenates those that switches select."""
 # Values are the names in lower case.
 LongTexts = enum.StrEnum("LongTexts", "TRUNCATE HEAD_TAIL WINDOWS")
 WindowPooling = enum.StrEnum("WindowPooling", "MEAN MAX LOG_ODDS")

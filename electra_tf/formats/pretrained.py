@@ -56,7 +56,7 @@ class Pooling:
     """Pooling, normalization and length of the vectors that `embed` returns."""
 
     modes: tuple[str, ...] = ("mean",)
-    """Names from `POOLING_MODES`, in its order; their vectors are concatenated."""
+    """Names from `POOLING_MODES`; their vectors are concatenated in this order."""
     normalize: bool = False
     """Divide vectors by their Euclidean norm."""
     max_length: int | None = None
@@ -173,7 +173,7 @@ def _advice(path: Path) -> str:
         found = [entry for pattern in ("*", "*/*", "*/snapshots/*") for entry in path.glob(pattern)
                  if entry.is_dir() and os.access(entry, os.X_OK) and _find_format(entry)]
     names = [str(entry) for entry in sorted(found, key=os.path.getmtime, reverse=True)
-             if entry.parent not in found]
+             if entry.parent not in found and entry.name != "variables"]  # Of a SavedModel.
     return f" Name {' or '.join(names[:5])}." if names else ""
 
 

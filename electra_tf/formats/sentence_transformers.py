@@ -60,16 +60,16 @@ def read(path: Path) -> tuple[Path, Pooling, bool]:
         file = path / modules[1].path / _POOLING_FILE
         entries = {"pooling_mode_mean_tokens": True} | strict_json.read(file, dict[str, Any])
         modes = entries.get("pooling_mode")
-        if modes is None:  # Older files have a switch for each mode.
+        if modes is None:  # Older files have a switch for each mode, in any order.
             modes = [_MODE_SWITCHES.get(name, name) if value is True else name
                      for name, value in entries.items()
                      if name.startswith("pooling_mode_") and value is not False]
+            modes.sort(key=[*POOLING_MODES, *modes].index)
         modes = [modes] if isinstance(modes, str) else modes
         if not isinstance(modes, list) or not modes or not set(modes) <= set(POOLING_MODES):
             raise UserError(f"{file}: the pooling must be one or more of "
                             f"{', '.join(POOLING_MODES)}. Received: {shown(modes)}")
-        modes = tuple(mode for mode in POOLING_MODES if mode in modes)
-    return directory, Pooling(modes=modes, normalize="Normalize" in names,
+    return directory, Pooling(modes=tuple(modes), normalize="Normalize" in names,
                               max_length=settings.max_seq_length), settings.do_lower_case
 
 
@@ -83,9 +83,12 @@ def write(pooling: Pooling, hidden_size: int, directory: Path) -> None:
         for index, (name, path) in enumerate(paths.items())])
     for path in filter(None, paths.values()):
         make_directory(directory / path)
+    # Switches, which all versions read, or a list, which has an order.
+    switches = {switch: mode in pooling.modes for switch, mode in _MODE_SWITCHES.items()}
+    is_in_order = [*pooling.modes] == [mode for mode in POOLING_MODES if mode in pooling.modes]
     write_json(directory / paths["Pooling"] / _POOLING_FILE, {
         "word_embedding_dimension": hidden_size,
-        **{switch: mode in pooling.modes for switch, mode in _MODE_SWITCHES.items()}})
+        **(switches if is_in_order else {"pooling_mode": pooling.modes})})
     write_json(directory / _ENCODER_FILE, {
         "max_seq_length": pooling.max_length, "do_lower_case": False})
     write_json(directory / _MODEL_FILE, {"prompts": {}, "default_prompt_name": None,

@@ -161,6 +161,10 @@ def test_a_path_without_a_checkpoint_is_refused_with_the_paths_to_name(checkpoin
                         (network / "model.safetensors", network)):
         with refused(f"{path} holds no checkpoint: .* Name {names}.$"):
             pretrained.read(path)
+    (tmp_path / "saved_model" / "variables").mkdir(parents=True)
+    (tmp_path / "saved_model" / "variables" / "variables.index").touch()
+    with refused(r"saved_model holds no checkpoint: .* \(Google\)\.$"):
+        pretrained.read(tmp_path / "saved_model")
     with refused(r"holds no checkpoint: .* \(Google\)\.$"):
         pretrained.read(tmp_path / "nowhere" / "else" / "a")
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from electra_tf.api import electra
 from electra_tf.core import storage
-from electra_tf.formats import pretrained
+from electra_tf.formats import hugging_face, pretrained
 from electra_tf.formats.pretrained import Format, Pooling
 from electra_tf.tasks.task import Kind
 from tests.support import hugging_face_files, tiny_networks
@@ -86,12 +86,18 @@ def test_without_a_length_the_tokenizers_is_that_of_vectors(pair, encoder, token
     ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, ("cls",)),
     ({"pooling_mode_cls_token": True}, ("cls", "mean")),
     ({"pooling_mode": "lasttoken"}, ("lasttoken",)),
-    ({"pooling_mode": ["mean", "cls"], "include_prompt": True}, ("cls", "mean")),
+    ({"pooling_mode": ["mean", "cls"], "include_prompt": True}, ("mean", "cls")),
+    ({"pooling_mode_max_tokens": True, "pooling_mode_cls_token": True}, ("cls", "max", "mean")),
     ({"pooling_mode_mean_sqrt_len_tokens": True, "pooling_mode_mean_tokens": False},
      ("mean_sqrt_len_tokens",))])
-def test_every_form_of_its_configuration_is_read(pair, pooling, modes):
-    write(pair / "discriminator", "Pooling", pooling=pooling)
-    assert pretrained.read(pair / "discriminator").pooling.modes == modes
+def test_every_form_of_its_configuration_is_read(pair, tmp_path, pooling, modes):
+    """A list has an order; switches have that of `Pooling.forward` of version 6.2.0."""
+    write(pair / "discriminator", "Pooling", "Normalize", pooling=pooling)
+    checkpoint = pretrained.read(pair / "discriminator")
+    assert checkpoint.pooling.modes == modes
+    hugging_face.write_encoder(
+        tiny_networks.without(checkpoint, "discriminator"), storage.path(tmp_path / "copy"))
+    assert pretrained.read(tmp_path / "copy").pooling.modes == modes
 
 
 @pytest.mark.parametrize(("folder", "kind"), [("0_Transformer", "Transformer"), ("0_BERT", "BERT")])
