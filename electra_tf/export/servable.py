@@ -5,6 +5,7 @@ padded with empty strings.
 """
 
 import abc
+import copy
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
@@ -95,6 +96,7 @@ class TextEncoder(Servable):
     """A pre-trained encoder, which embeds texts; it has no head."""
 
     columns = ("text",)
+    embedded_texts: RowEncoder | None = None  # Cuts texts of `embed` if it is not `row_encoder`.
 
     def score(self, tokens: Tokens) -> Outputs:
         """Returns `tokens`, float32 [B, L, H], the vectors of every position."""
@@ -126,7 +128,7 @@ class TextEncoder(Servable):
 
         Rows are [CLS], the pieces and [SEP]. Vectors of padding are zero.
         """
-        tokens = self.row_encoder.encode(text)
+        tokens = (self.embedded_texts or self.row_encoder).encode(text)
         hidden = self._hidden(tokens)
         hidden = tf.where(tokens.padding_mask[:, :, tf.newaxis], hidden, 0.0)
         pooled = tf.concat([pool(hidden, tokens.padding_mask, mode)
@@ -207,15 +209,17 @@ def build(checkpoint: Checkpoint) -> Servable:
                         "electra_tf.apps.tools.score_text")
     config = checkpoint.config.discriminator
     positions = config.max_position_embeddings
-    texts = RowEncoder(checkpoint.text, min(positions, checkpoint.pooling.max_length or positions))
+    texts = RowEncoder(checkpoint.text, positions)
+    cut_texts = copy.copy(texts)  # They share the tokenizer.
+    cut_texts.max_length = min(positions, checkpoint.pooling.max_length or positions)
     encoder = create_encoder(config, LayerOptions(seed=0))
     network: tf_keras.layers.Layer = encoder
-    model = TextEncoder(encoder, tf.Module(), texts)
+    model = TextEncoder(encoder, tf.Module(), cut_texts)
     if checkpoint.has_discriminator:
         network = Discriminator(encoder, LayerOptions(seed=0))
         model = Detector(encoder, network.head, texts)
     assign_weights(network.variables, checkpoint.weights, checkpoint.source)
-    model.pooling = checkpoint.pooling
+    model.pooling, model.embedded_texts = checkpoint.pooling, cut_texts
     return model
 
 

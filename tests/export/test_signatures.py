@@ -198,6 +198,15 @@ def test_an_encoder_of_sentence_transformers_pools_as_in_python(pooling, removed
     np.testing.assert_allclose(vectors, expected, atol=ROUNDING)
 
 
+def test_the_length_of_vectors_is_not_that_of_rows_in_which_replaced_words_are_detected():
+    checkpoint = tiny_networks.without(tiny_networks.pretrained(VOCABULARY), "generator")
+    text = tf.constant(["the cafes won . " * 3])
+    expected, actual = (
+        build(dataclasses.replace(checkpoint, pooling=Pooling(max_length=length))).answer(text)
+        for length in (None, 8))
+    np.testing.assert_array_equal(actual["replaced_probability"], expected["replaced_probability"])
+
+
 def test_rows_beyond_a_chunk_change_nothing(detector, monkeypatch):
     texts = tf.constant(["a cafes " * 12, "The cafés won.", "b"])
     reader = example(Kind.QUESTION_ANSWERING, **PLAIN).served()
