@@ -18,9 +18,22 @@ from electra_tf.core.errors import UserError
 from electra_tf.core.file_kinds import require_text
 
 _FIELD = re.compile(r'(?:^\{|,)\s*"(\w+)"\s*:\s*"')
-_MARKUP = re.compile(r'<!doctype|<html|<\?xml|(?:\[\s*)?\{\s*"[^"]*"\s*:')
-_WITHOUT_MARKS = r"sed '/^<doc /{N;d;};/^$/d;s/^<\/doc>.*//'"
-"""Removes the marks, titles and blank lines of WikiExtractor's articles; a blank line ends each."""
+_MARKUP = re.compile(
+    r'<!doctype|<html|<\?xml|<[a-z][^<>\n]*>\s*[\n<](?=.*</)|(?:\[\s*)?\{\s*"[^"]*"\s*:',
+    re.DOTALL)
+_OTHER_TEXT = {
+    r"\A<doc id=": "WikiExtractor's output; extract with --json and read with jsonl:PATTERN, or "
+    "remove its marks and titles with `READ | sed '/^<doc /{N;d;};/^$/d;s/^<\\/doc>.*//'",
+    r"\AWARC/1\.": "a crawl in WARC; extract the text of HTML with trafilatura, or write the texts "
+    "of a .wet with `READ | tr -d '\\r' | awk '/^WARC\\/1/ {head = 1; print \"\"} "
+    "/^WARC-Type:/ {text = /conversion/} head && !NF {head = 0} !head && text && NF'",
+    r"(?m)^(\d\d:)?\d\d:\d\d[.,]\d{3} --> ": "subtitles; write their lines with "
+    "`READ | tr -d '\\r' | grep -vE -e '-->|^[0-9]*$|^WEBVTT'",
+    r"(?m)^# text = ": "CoNLL-U; write its sentences with `READ | sed -n 's/^# text = //p'",
+    r"(?m)^<\|endoftext\|>\s*$": "text with <|endoftext|> between documents, where a blank line is "
+    "expected; write this with `READ | sed '/^$/d;s/^<|endoftext|>$//'"}
+"""Content -> what the file is, and the beginning of a command that writes its text."""
+_READ = {".gz": "gzip -dc", ".bz2": "bzip2 -dc", ".xz": "xz -dc", ".zst": "zstd -dc"}
 _MAX_BLANK_BYTES = 64  # Longest line that is checked for non-ASCII spaces.
 BOOK_FILES = " ".join(f"*.{kind}{packed}" for kind in ("txt", "TXT")
                       for packed in ("", *COMPRESSED))
@@ -48,7 +61,6 @@ def require_plain_text(path: str, head: bytes) -> None:
     """Raises `UserError` for a file that begins like another source's, or with markup."""
     require_text(path, head)
     text = head.decode(errors="replace").removeprefix("\ufeff").lstrip()
-    start = text[:200].lower()
     # The field with the longest string of a line that is a JSON object.
     line, line_end, _ = text.partition("\n")
     try:
@@ -58,27 +70,39 @@ def require_plain_text(path: str, head: bytes) -> None:
     texts = {name: value for name, value in fields.items() if isinstance(value, str)}
     field = "text" if "text" in texts else max(
         texts, key=lambda name: len(texts[name]), default="")
-    # What the file is, and the source that reads it.
-    if text.startswith("<doc id="):
-        kind = (f"WikiExtractor's output; extract with --json and read with jsonl:PATTERN, or "
-                f"remove its marks: `{_WITHOUT_MARKS} {path} > {path}.documents.txt`")
-    elif "<mediawiki" in start:
+    # What the file is, and the source or the command that reads it.
+    as_it_is = f"or read it as it is: --input='text:{path}'"
+    if "<mediawiki" in text[:200].lower():
         kind = f"a dump of a MediaWiki; read it with --input='wikipedia:{path}'"
     elif field:
         kind = f"JSON lines; read them with --input='jsonl:{path}#{field}'"
-    elif _MARKUP.match(start):
-        kind = f"HTML, XML or JSON; extract its text, or read it as it is: --input='text:{path}'"
     elif table := re.search(r"\.([ct])sv(\.\w+)?$", path):
         separator = "," if table[1] == "c" else r"\t"
         kind = ("a table; write its rows with `python -c \"import pandas; pandas.read_csv("
                 f"'{path}', sep='{separator}').to_json('rows.jsonl', orient='records', lines=True)"
-                "\"`, and read them with --input='jsonl:rows.jsonl#COLUMN', or the file as it is: "
-                f"--input='text:{path}'")
+                f"\"`, and read them with --input='jsonl:rows.jsonl#COLUMN', {as_it_is}")
+    elif other := next((kind for form, kind in _OTHER_TEXT.items() if re.search(form, text)),
+                       _table(text)):
+        program = _READ.get(path[path.rfind("."):], "cat")
+        kind = f"{other.replace('READ', f'{program} {path}')} > {path}.documents.txt`, {as_it_is}"
+    elif _MARKUP.match(text.lower()):
+        kind = f"HTML, XML or JSON; extract its text, {as_it_is}"
     elif "\r" in text.rstrip("\r") and "\n" not in text:
         kind = r"text with CR alone as line ends; convert it with `tr '\r' '\n'`"
     else:
         return
     raise UserError(f"{path} is {kind}.")
+
+
+def _table(text: str) -> str:
+    """Describes lines, three or more, that have equally many columns; otherwise returns ""."""
+    rows = [line.split("\t") for line in text.split("\n")[:-1] if line.strip()]
+    if len(rows) < 3 or {*map(len, rows)} != {max(2, len(rows[0]))} or not all(
+            cell.strip() for row in rows for cell in row):
+        return ""
+    sizes = [sum(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return ("a table with tabs; write the column with text, for example with "
+            f"`READ | cut -f{1 + sizes.index(max(sizes))}")
 
 
 def split_text(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:

@@ -98,6 +98,8 @@ def test_bytes_that_are_not_utf8_are_named_by_file_and_offset(tmp_path):
     (b'<doc id="1" url="u" title="T">\nT\n', "WikiExtractor's output"), (b"One.\r\rTwo.\r", "CR"),
     (b'<mediawiki xml:lang="en">\n<page>', "a dump of a MediaWiki"),
     (b"\xef\xbb\xbf<!DOCTYPE html>\n<p>", "HTML, XML or JSON"),
+    (b'<DOC id="NYT_1" type="story">\n<TEXT>\nOne.\n</TEXT>\n</DOC>\n', "HTML, XML or JSON"),
+    (b"<corpus><doc>One.</doc></corpus>", "HTML, XML or JSON"),
     (ROW.encode(), "JSON lines; .*#body'"),
 ])
 def test_a_file_of_another_format_is_refused_as(tmp_path, content, kind):
@@ -131,11 +133,14 @@ def test_the_advised_source_reads_the_file(tmp_path, content):
 @pytest.mark.parametrize(("source", "content"), [
     *(("", content) for content in (
         "{curly} text", "<b>bold</b>", "[1] A note.", "BZh is a name", "PK is a name", "{}",
-        "One.\r\nTwo.\r\n", "a\u2028b\u0085c\x0bd\x0ce\x1cf")),
+        "One.\r\nTwo.\r\n", "a\u2028b\u0085c\x0bd\x0ce\x1cf",
+        "<nick> Hello.\r\n<other> Hi.", "\tOne.\r\n\tTwo.\r\n\tThree.\r\n",
+        "At 10:00,000 --> 2", "A\tB\r\nC\tD\tE\r\nF\tG\r\n")),
     *(("text:", content) for content in ("<html>One.", '[{"a": "b"}]', ROW))])
 def test_plain_text_is_read_and_with_the_name_text_also_markup(tmp_path, source, content):
     (tmp_path / "a.txt").write_bytes(content.encode())
-    assert read(f"{source}{tmp_path}/a.txt") == [content.strip().split("\r\n")]
+    assert read(f"{source}{tmp_path}/a.txt") == [
+        [line.strip() for line in content.strip().split("\r\n")]]
 
 
 def test_a_directory_is_named_with_a_pattern_that_works(tmp_path, monkeypatch):
@@ -165,15 +170,31 @@ def test_a_pipe_and_an_empty_file_are_named(tmp_path, monkeypatch, name):
         open_source(name)
 
 
-def test_the_advised_command_reads_wikiextractor_s_articles(tmp_path):
-    (tmp_path / "wiki_00").write_text(
-        '<doc id="1" url="u" title="A">\nA\n\nOne.\n\nTwo.\n\n</doc>\n'
-        '<doc id="2" url="u" title="C">\nC\n</doc>\n'
-        '<doc id="3" url="u" title="D">\nD\nD is.\n</doc>\n')
+@pytest.mark.parametrize(("content", "expected"), [
+    ('<doc id="1" url="u" title="A">\nA\n\nOne.\n\nTwo.\n\n</doc>\n'
+     '<doc id="2" url="u" title="C">\nC\n</doc>\n'
+     '<doc id="3" url="u" title="D">\nD\nD is.\n</doc>\n', [["One.", "Two."], ["D is."]]),
+    ("WARC/1.0\r\nWARC-Type: warcinfo\r\n\r\nSoftware: s\r\n\r\n\r\n"
+     "WARC/1.0\r\nWARC-Type: conversion\r\n\r\nOne.\n\nTwo.\n\r\n\r\n"
+     "WARC/1.0\r\nWARC-Type: conversion\r\n\r\nD is.\n\r\n\r\n", [["One.", "Two."], ["D is."]]),
+    ("Once.\n\nTwice.\n<|endoftext|>\n\nThen.\n<|endoftext|>\n", [["Once.", "Twice."], ["Then."]]),
+    ("1\n00:00:01,000 --> 00:00:02,000\nOne.\n\n2\n00:01:03,000 --> 00:01:04,000\nTwo.\n",
+     [["One.", "Two."]]),
+    ("WEBVTT\n\n00:01.000 --> 00:02.000 align:start\nOne.\n", [["One."]]),
+    ("# sent_id = 1\n# text = It is.\n1\tIt\tit\n2\tis\tbe\n3\t.\t.\n\n", [["It is."]]),
+    ("1\tOne is here.\n2\tTwo is here.\n3\tThree.\n",
+     [["One is here.", "Two is here.", "Three."]]),
+    ("Go.\tVa !\nRun.\tCours !\nHi.\tSalut !\n", [["Va !", "Cours !", "Salut !"]]),
+    (gzip.compress(b"1\tOne is here.\n2\tTwo is here.\n3\tThree.\n"),
+     [["One is here.", "Two is here.", "Three."]]),
+], ids=["WikiExtractor", "WET", "end of text", "srt", "vtt", "CoNLL-U", "numbered", "pairs", "gz"])
+def test_the_advised_command_writes_the_text(tmp_path, content, expected):
+    name = tmp_path / ("a" if isinstance(content, str) else "a.gz")
+    name.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(UserError) as error:
-        read(f"{tmp_path}/wiki_00")
+        read(name)
     subprocess.run(re.search("`(.*)`", str(error.value))[1], shell=True, check=True)
-    assert read(f"{tmp_path}/*.documents.txt") == [["One.", "Two."], ["D is."]]
+    assert read(f"{tmp_path}/*.documents.txt") == expected
 
 
 @pytest.mark.parametrize("year", FRAMES)
