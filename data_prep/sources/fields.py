@@ -1,7 +1,7 @@
 """Reads a text field of the objects of JSON lines, or of the rows of Parquet files.
 
-An object or a row is a document. Rows come in batches, so memory is bounded. Strings of Parquet
-stay bytes; workers check that they are UTF-8.
+An object or a row is a document, a list of strings its lines, and "a.b" an inner field. Rows come
+in batches, so memory is bounded. Strings of Parquet stay bytes; workers check that they are UTF-8.
 """
 
 import json
@@ -12,9 +12,26 @@ from data_prep.documents import DocumentPart, decoded, key_of, stripped
 from data_prep.sources.files import damaged_stretch
 from data_prep.sources.plain_text import parts_of
 from electra_tf.core.errors import UserError, one_line, shown
+from electra_tf.core.file_kinds import TO_JSON_LINES, require_text
 
 MAX_LINE_BYTES = 64 << 20  # Bytes of the longest line of JSON that is read.
 _ROWS = 256  # Rows per batch.
+
+
+def require_json_lines(path: str, head: bytes) -> None:
+    """Raises `UserError` for a file that is not text, or whose objects extend over lines."""
+    require_text(path, head)
+    first, _, _ = head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")
+    if first.startswith(b"[") or first.strip() == b"{":
+        raise UserError(
+            f"{path} is JSON without a line for each object; write rows.jsonl with `python -c "
+            f"\"import pandas; pandas.read_json{TO_JSON_LINES.replace('FILE', path)}, and name it.")
+
+
+def _value(record: dict[str, typing.Any], field: str) -> typing.Any:
+    """Returns the value of a field; raises `KeyError` or `TypeError` if it is missing."""
+    outer, _, inner = field.partition(".")
+    return record[field] if field in record or not inner else _value(record[outer], inner)
 
 
 def split_lines(field: str, file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
@@ -35,7 +52,7 @@ def split_lines(field: str, file: typing.BinaryIO, path: str) -> Iterator[Docume
 
 def _text_key(field: str, line: bytes) -> int:
     try:
-        return key_of(json.loads(line)[field].encode())
+        return key_of(_value(json.loads(line), field).encode())
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return key_of(line)  # `parse_object` describes the error.
 
@@ -59,14 +76,19 @@ def parse_object(field: str, part: DocumentPart) -> Iterator[str]:
                         "correct or remove the line.") from error
     # The text is the string of one field.
     if not isinstance(record, dict):
-        raise UserError(f"{line} is not a JSON object; it is {shown(record)}.")
-    if field not in record:
+        raise UserError(f"{line} is not a JSON object; it is {shown(record)}. Write objects.")
+    try:
+        value = _value(record, field)
+    except (KeyError, TypeError) as error:
         raise UserError(f"{line} has no field {shown(field)}; it has {shown(sorted(record))}. "
-                        "Name the field that holds the text after the pattern: #FIELD.")
-    value = record[field]
+                        "Name the field that holds the text after the pattern, #FIELD, or skip "
+                        "such lines with --on_error=skip.") from error
+    # A list of strings has a line for each, null none.
+    if value is None or isinstance(value, list) and all(isinstance(part, str) for part in value):
+        value = "\n".join(value or [])
     if not isinstance(value, str):
-        raise UserError(f"{line}: the field {shown(field)} must be a string. Received: "
-                        f"{shown(value)}")
+        raise UserError(f"{line}: the field {shown(field)} must be a string or a list of strings. "
+                        f"Received: {shown(value)}; name an inner field {field}.FIELD.")
     try:
         # An escape \ud800 to \udfff of JSON is half of a character, which UTF-8 cannot hold.
         value.encode()
@@ -89,26 +111,38 @@ def read_rows(column: str, file: typing.BinaryIO, path: str) -> Iterator[Documen
     row = 0
     try:
         table = pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)
-        # Check that the column occurs once and holds strings, also dictionary-encoded ones.
-        schema = table.schema_arrow
+        # Check that the column occurs once and holds strings, also dictionary-encoded ones, or
+        # lists of strings. A struct's fields are columns named "a.b".
+        schema = _flattened(table.schema_arrow.empty_table(), column).schema
         if schema.names.count(column) != 1:
             raise UserError(f"{path} must have one column {shown(column)}; it has "
                             f"{shown(schema.names)}. Name the column that holds the text after the "
                             "pattern: #COLUMN.")
-        kind = schema.field(column).type
-        value_type = kind.value_type if types.is_dictionary(kind) else kind
+        kind, target = schema.field(column).type, pyarrow.large_binary()
+        is_list = types.is_list(kind) or types.is_large_list(kind)
+        value_type = kind.value_type if is_list or types.is_dictionary(kind) else kind
         if not any(is_text(value_type) for is_text in (
-                types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)):
-            raise UserError(f"{path}: the column {shown(column)} must hold strings. Received: "
-                            f"{kind}")
+                types.is_string, types.is_large_string, types.is_binary, types.is_large_binary,
+                types.is_string_view, types.is_binary_view, types.is_null)):
+            raise UserError(f"{path}: the column {shown(column)} must hold strings or lists of "
+                            f"strings. Received: {kind}; name an inner field {column}.FIELD.")
         for batch in table.iter_batches(_ROWS, columns=[column]):
             # Strings become bytes, because they may not be UTF-8.
-            for value in batch.column(column).cast(pyarrow.large_binary()):
+            rows = _flattened(pyarrow.Table.from_batches([batch]), column).column(column)
+            for value in rows.cast(pyarrow.large_list(target) if is_list else target):
                 if value.is_valid:
-                    yield from parts_of(value.as_py(), f"{path}, row {row}")
+                    text = b"\n".join(filter(None, value.as_py())) if is_list else value.as_py()
+                    yield from parts_of(text, f"{path}, row {row}")
                 row += 1
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError, EOFError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         yield damaged_stretch(path, f"{path} is not a complete Parquet file, from row {row} on "
                               f"({one_line(str(error), 200)})")
+
+
+def _flattened(table: typing.Any, column: str) -> typing.Any:
+    """Returns a `pyarrow.Table` with columns for the fields of structs, as deep as `column`."""
+    for _ in range(column.count(".")):
+        table = table.flatten()
+    return table

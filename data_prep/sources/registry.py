@@ -57,7 +57,7 @@ SOURCES: dict[str, Callable[[InputEntry, SourceOptions], Source]] = {
     "jsonl": lambda entry, options: FileSource(
         matching_files(entry.pattern), f"jsonl#{entry.field}",
         functools.partial(fields.split_lines, entry.field),
-        functools.partial(fields.parse_object, entry.field)),
+        functools.partial(fields.parse_object, entry.field), fields.require_json_lines),
     "parquet": lambda entry, options: FileSource(
         matching_files(entry.pattern), f"parquet#{entry.field}",
         functools.partial(fields.read_rows, entry.field), parse_plain_text, None),

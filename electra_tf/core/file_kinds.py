@@ -4,7 +4,7 @@ from electra_tf.core.errors import UserError
 
 HEAD_BYTES = 1 << 12
 """Bytes of a file's beginning that `require_text` needs."""
-_TO_JSON_LINES = "('FILE').to_json('rows.jsonl', orient='records', lines=True)\"`"
+TO_JSON_LINES = "('FILE').to_json('rows.jsonl', orient='records', lines=True)\"`"
 _KINDS = {
     b"PK\x03\x04": "a zip archive or an Office document; unpack it with unzip, or save it as text "
                    "with `python -c \"import pandas; pandas.read_excel('FILE').to_csv('rows.csv', "
@@ -17,9 +17,9 @@ _KINDS = {
     b"{\\rtf": "RTF; save it as text in UTF-8",
     b"\xd0\xcf\x11\xe0": "an Office document; save it as text in UTF-8",
     b"PAR1": "Parquet; data_prep reads it with --input='parquet:PATTERN#COLUMN', other programs "
-             f"read JSON lines: `python -c \"import pandas; pandas.read_parquet{_TO_JSON_LINES}",
+             f"read JSON lines: `python -c \"import pandas; pandas.read_parquet{TO_JSON_LINES}",
     b"ARROW1": "an Arrow file; write JSON lines with "
-               f"`python -c \"import pandas; pandas.read_feather{_TO_JSON_LINES}",
+               f"`python -c \"import pandas; pandas.read_feather{TO_JSON_LINES}",
     b"\xff\xff\xff\xff": "an Arrow stream, as datasets saves; write JSON lines with `python -c \""
                          "import datasets; datasets.Dataset.from_file('FILE').to_json('rows.jsonl')"
                          "\"`",

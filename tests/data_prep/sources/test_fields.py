@@ -1,6 +1,10 @@
 """JSON lines and Parquet files: a text field of every object or row, and damage by its place."""
 
 import gzip
+import json
+import re
+import subprocess
+import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,6 +14,7 @@ from data_prep.sources import fields
 from data_prep.sources.registry import open_source
 from electra_tf.core.errors import UserError
 from tests.data_prep.reading import documents_of, read, read_skipping
+from tests.support.refusals import refused
 
 GOOD = b'{"text": "good"}\n'
 TEXTS = [f"Text {number}.\n\nIts second line é." for number in range(2000)]
@@ -20,6 +25,37 @@ def test_a_line_of_json_is_a_document(tmp_path):
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(
         '\ufeff{"text": "One.\\n\\nTwo \u2028é."}\r\n\n  \n{"text": ""}\n{"text": "3."}'.encode()))
     assert read(f"jsonl:{tmp_path}/a.jsonl.gz") == [["One.", "Two \u2028é."], [], ["3."]]
+
+
+@pytest.mark.parametrize(("row", "field", "lines"), [
+    ({"text": None}, "text", []),
+    ({"text": ["One.", "Two.\nThree."]}, "text", ["One.", "Two.", "Three."]),
+    ({"text": []}, "text", []), ({"translation": {"en": "One."}}, "translation.en", ["One."]),
+    ({"a.b": "One.", "a": {"b": "Two."}}, "a.b", ["One."]),
+    ({"a": {"b": {"c": ["One."]}}}, "a.b.c", ["One."])],
+    ids=["null", "list", "no strings", "inner", "dot in a name", "deep list"])
+def test_texts_may_be_missing_lists_or_inner_fields(tmp_path, row, field, lines):
+    """A null of Parquet is no document; one of JSON lines is an empty document."""
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(row))
+    assert read(f"jsonl:{tmp_path}/a.jsonl#{field}") == [lines, lines]
+    pq.write_table(pa.Table.from_pylist([row, row]), tmp_path / "a.parquet")
+    if "a.b" not in row:  # Its name is that of an inner field, too.
+        assert read(f"parquet:{tmp_path}/a.parquet#{field}") == [lines, lines] * bool(lines)
+
+
+@pytest.mark.parametrize(("content", "advice"), [
+    ('[{"text": "good"},\n {"text": "good"}]', "write rows.jsonl with `python"),
+    ('{\n "text": "good"\n}\n', "write rows.jsonl with"), ('{"text": 1}\n', "a string or a list"),
+    ('{"text": {"a": "good"}}\n', "an inner field text.FIELD"), ('{"a": "b"}\n', "--on_error=skip"),
+    ('{"text": ["good", 2]}\n', "a string or a list"), ('"good"\n', "Write objects")])
+def test_other_json_is_refused_with_advice(tmp_path, content, advice):
+    (tmp_path / "a.jsonl").write_text(content)
+    with refused(advice) as error:
+        read(f"jsonl:{tmp_path}/a.jsonl")
+    if content.startswith("["):
+        command = re.search("`python (.*)`", str(error.value))[1]
+        subprocess.run(f"{sys.executable} {command}", shell=True, check=True, cwd=tmp_path)
+        assert read(f"jsonl:{tmp_path}/rows.jsonl") == [["good"], ["good"]]
 
 
 def test_copies_of_a_text_with_other_ids_are_in_one_split(tmp_path):
@@ -74,7 +110,8 @@ def write_parquet(path, texts, name="text", **options):
 
 
 @pytest.mark.parametrize("kind", [
-    pa.large_string(), pa.binary(), pa.dictionary(pa.int32(), pa.string())], ids=str)
+    pa.large_string(), pa.binary(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())],
+    ids=str)
 def test_a_row_of_parquet_is_a_document_for_each_type_of_string(tmp_path, kind):
     texts = pa.array(TEXTS)
     write_parquet(tmp_path / "a.data", texts.dictionary_encode()
@@ -90,7 +127,7 @@ def test_a_column_has_a_name_and_nulls_are_no_documents(tmp_path):
     assert read(f"parquet:{tmp_path}/*.parquet#body") == [["One."], ["Two."]]
     with pytest.raises(UserError, match=r"must have one column 'text'; it has \['id', 'body'\]"):
         read(f"parquet:{tmp_path}/*.parquet")
-    with pytest.raises(UserError, match="the column 'id' must hold strings. Received: int64"):
+    with refused("the column 'id' must hold strings or lists of strings. Received: int64"):
         read(f"parquet:{tmp_path}/*.parquet#id")
 
 
