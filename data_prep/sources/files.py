@@ -185,8 +185,9 @@ def unpacked(raw: typing.BinaryIO, suffix: str) -> typing.BinaryIO:
         case ".zst":
             import zstandard  # Few files need it.
 
-            stream = _Unpacked(raw, zstandard.ZstdDecompressor().decompressobj,
-                               zstandard.ZstdError)
+            # Dumps of Reddit were written with --long=31.
+            new = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj
+            stream = _Unpacked(raw, new, zstandard.ZstdError)
         case _:
             return raw
     return io.BufferedReader(stream, _BUFFER)

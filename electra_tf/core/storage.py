@@ -188,7 +188,8 @@ def matching(pattern: str) -> list[Path]:
     name = path(pattern)
     names = (_gfile(name, "glob") if isinstance(name, RemotePath)
              else glob.glob(str(name), recursive=True))
-    return sorted(match for match in map(type(name), names) if match.is_file())
+    return (sorted(match for match in map(type(name), names) if match.is_file())
+            or [name] * name.is_file())  # A name with brackets.
 
 
 def remove_tree(directory: Path) -> None:

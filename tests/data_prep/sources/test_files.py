@@ -74,3 +74,11 @@ def test_a_file_that_grows_a_thousandfold_takes_little_memory(suffix, monkeypatc
         assert tracemalloc.get_traced_memory()[1] < 12 << 20
     finally:
         tracemalloc.stop()
+
+
+def test_a_frame_of_zstd_may_need_the_largest_window():
+    """Pushshift's dumps of Reddit are written with --long=31."""
+    compressor = zstandard.ZstdCompressor(
+        compression_params=zstandard.ZstdCompressionParameters.from_level(1, window_log=31))
+    stream = compressor.compressobj()
+    assert unpacked(stream.compress(TEXT) + stream.flush(), ".zst") == TEXT

@@ -127,3 +127,12 @@ def test_a_mixture_ends_with_its_first_source_that_ends(mixture):
     assert list(copy.documents()) == parts
     assert copy.sha256() == source.sha256() != mixture(0.7, 0.2, 0.1).sha256()
     assert copy.parts() == (copy,)
+
+
+def test_a_name_with_brackets_is_a_file_if_it_matches_none_as_a_pattern(tmp_path):
+    (tmp_path / "a[1].txt").write_text("One.")
+    (tmp_path / "b[1].jsonl").write_text('{"text": "Two."}')
+    assert read(f"{tmp_path}/a[1].txt") == [["One."]]
+    assert read(f"jsonl:{tmp_path}/b[1].jsonl") == [["Two."]]
+    (tmp_path / "a1.txt").write_text("Three.")
+    assert read(f"{tmp_path}/a[1].txt") == [["Three."]]
