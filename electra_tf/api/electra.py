@@ -89,7 +89,8 @@ class Electra:
                 f"one of {', '.join(POOLING_MODES)}", pooling)
         require(batch_size >= 1, "batch_size", "1 or more", batch_size)
         # Batches of texts of similar length, and one vector of a text for each kind of pooling.
-        strings = [to_string(text, "every text") for text in to_list(texts)]
+        strings = [to_string(text, f"texts:{number}")
+                   for number, text in enumerate(to_list(texts), start=1)]
         modes = self._pooling.modes if pooling is None else (pooling,)
         vectors = np.zeros([len(strings), len(modes) * self.config.hidden_size], np.float32)
         lengths = np.zeros(len(strings), np.int32)

@@ -107,11 +107,12 @@ def require_exactly(weights: Weights, shapes: Shapes, source: str) -> None:
     # All differences in one message, each kind with its first five names.
     misshapen = [f"{name} {weights[name].shape} instead of {shapes[name]}"
                  for name in shapes.keys() & weights.keys() if weights[name].shape != shapes[name]]
-    problems = [f"{verb} {len(names)} {kind}: {checkpoint_files.first_five(sorted(names))}"
-                for verb, kind, names in (
-                    ("lacks", "weights", shapes.keys() - weights.keys()),
-                    ("has", "unexpected weights", weights.keys() - shapes.keys()),
-                    ("has", "weights of another shape", misshapen)) if names]
+    problems = [f"{words.format('weight' + 's' * (len(names) > 1), number=len(names))}: "
+                f"{checkpoint_files.first_five(sorted(names))}"
+                for words, names in (
+                    ("lacks {number} {}", shapes.keys() - weights.keys()),
+                    ("has {number} unexpected {}", weights.keys() - shapes.keys()),
+                    ("has {number} {} of another shape", misshapen)) if names]
     if problems:
         raise UserError(f"{source} {'; it '.join(problems)}; if the settings are another "
                         "model's, use those that were saved with these weights.")

@@ -88,6 +88,9 @@ def parse(content: bytes | str) -> Any:
             json.dumps(tree, ensure_ascii=False).encode()
     except Unreadable:
         raise
+    except UnicodeEncodeError as error:
+        before = shown(error.object[max(0, error.start - 30):error.start])
+        raise Unreadable(f"half of a character follows {before}; correct or remove it") from error
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"not JSON in UTF-8: {error}") from error
     return tree

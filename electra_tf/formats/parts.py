@@ -150,7 +150,8 @@ def note_unused(names: Collection[str], source: str) -> None:
     """Prints a note of weights that aren't used, by the first two parts of their names."""
     if names:
         parts = sorted({".".join(re.split("[./]", name)[:2]) for name in names})
-        note_once(f"{source}: {len(names)} weights are not used: {first_five(parts)}.")
+        note_once(f"{source}: {len(names)} {'weights are' if len(names) > 1 else 'weight is'} not "
+                  f"used: {first_five(parts)}.")
 
 
 def drop_padding_rows(model: ModelConfig, weights: Weights, vocabulary: Vocabulary,

@@ -125,9 +125,10 @@ def texts_of(title: str, spec: TaskSpec, data: Any) -> list[str | list[str]]:
                             f"{', '.join(map(str, data.columns))}; rename columns.")
         data = (data[names[0]] if len(names) == 1
                 else zip(*(data[name] for name in names), strict=True))
-    return [to_string(example) if isinstance(example, str | bytes)
-            else list(map(to_string, to_list(example, "every example")))
-            for example in to_list(data, title)]
+    return [to_string(example, f"{title}:{number}") if isinstance(example, str | bytes)
+            else [to_string(text, f"{title}:{number}")
+                  for text in to_list(example, "every example")]
+            for number, example in enumerate(to_list(data, title), start=1)]
 
 
 def refuse_columns(data: Any) -> None:
@@ -163,7 +164,8 @@ def to_string(value: Any, what: str = "text") -> str:
         raise UserError(f"{what}: not UTF-8 at byte {error.start + 1}; give text, which "
                         f"bytes.decode returns. Received: {shown(value)}") from None
     if not isinstance(value, str) or re.search("[\ud800-\udfff]", value):
-        raise UserError(f"{what} must be a string of Unicode. Received: {shown(value)}")
+        advice = isinstance(value, str) * "; encode(errors='ignore') leaves out half of a character"
+        raise UserError(f"{what} must be a string of Unicode. Received: {shown(value)}{advice}")
     return value
 
 

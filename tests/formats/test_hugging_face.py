@@ -181,9 +181,9 @@ def test_columns_of_pairs_are_kept_by_every_conversion(checkpoint, tmp_path, cap
 
 @pytest.mark.parametrize(("change", "words"), [
     (lambda weights: weights.pop("electra.encoder.layer.1.output.dense.bias"),
-     "lacks 1 weights: electra.encoder.layer.1.output.dense.bias"),
+     "lacks 1 weight: electra.encoder.layer.1.output.dense.bias"),
     (lambda weights: weights.update({"electra.encoder.adapter.bias": np.zeros(3, np.float32)}),
-     "1 unexpected weights: electra.encoder.adapter.bias"),
+     "1 unexpected weight: electra.encoder.adapter.bias"),
     (lambda weights: {name: value for name, value in weights.items() if "layer.1" not in name},
      "lacks 16 weights: .{,400}$"),
     (lambda weights: weights.update({

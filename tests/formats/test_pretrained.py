@@ -104,7 +104,7 @@ def test_a_fine_tuned_checkpoint_of_google_gives_its_encoder(checkpoint, tmp_pat
 
 @pytest.mark.parametrize(("more", "config", "words"), [
     ({"electra/encoder/layer_0/adapter/bias": np.zeros(2, np.float32)}, {},
-     "unexpected weights: electra/encoder/layer_0/adapter"),
+     "1 unexpected weight: electra/encoder/layer_0/adapter"),
     ({}, {"num_hidden_layers": 1}, "num_hidden_layers is 1, and .* has 2 layers")])
 def test_what_changes_googles_encoder_is_refused(checkpoint, tmp_path, more, config, words):
     save_google(tmp_path / "out", encoder_of(checkpoint) | more, checkpoint, **config)

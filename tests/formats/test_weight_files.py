@@ -113,7 +113,7 @@ def test_copies_of_a_weight_in_a_file_of_keras_must_be_equal_and_all_weights_kno
         name = "tf_electra_for_pre_training/electra/encoder/adapter/dense/bias:0"
         group.create_dataset(name, data=np.zeros(3, np.float32))
         group.attrs["weight_names"] = [*group.attrs["weight_names"], name]
-    with refused("tf_model.h5 has 1 unexpected weights: electra.encoder.adapter.dense.bias"):
+    with refused("tf_model.h5 has 1 unexpected weight: electra.encoder.adapter.dense.bias"):
         pretrained.read(keras / "discriminator")
 
 
