@@ -76,8 +76,8 @@ class Config(strict_json.OpenObject):
     num_attention_heads: int
     intermediate_size: int
     max_position_embeddings: int
-    type_vocab_size: int
-    attention_probs_dropout_prob: float
+    type_vocab_size: int = 2
+    attention_probs_dropout_prob: float = 0.1
     initializer_range: float = ModelConfig.initializer_range
     architectures: tuple[str, ...] | None = None
     tie_word_embeddings: bool = True
@@ -87,7 +87,7 @@ class Config(strict_json.OpenObject):
     label2id: dict[str, Any] | None = None
     problem_type: str | None = None
     finetuning_task: str | None = None
-    hidden_dropout_prob: float
+    hidden_dropout_prob: float = 0.1
     classifier_dropout: float | None = None
     classifier_pooling: Literal["cls", "mean"] = "cls"
     electra_tf: TaskEntry | None = None

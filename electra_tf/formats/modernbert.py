@@ -84,7 +84,7 @@ def read_config(path: Path) -> tuple[heads.Config, dict[str, Any]]:
         hidden_dropout_prob=file.mlp_dropout,
         attention_probs_dropout_prob=file.attention_dropout), {
             "architecture": Architecture.MODERNBERT, "positions": Positions.ROTARY,
-            "attention_window": file.local_attention,
+            "attention_window": file.local_attention // 2 * 2,  # Both sides have equally many.
             "global_every": every, "rotary_base": bases[_GLOBAL],
             "local_rotary_base": bases[_LOCAL]}
 

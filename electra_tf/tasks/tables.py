@@ -185,7 +185,7 @@ def _named(path: Path, cells: _Cells, columns: Sequence[str] | None, selected: S
         else:
             header = columns
         columns = [name if name in selected else name.strip() for name in columns]
-        repeated = {name for name in columns if columns.count(name) > 1}
+        repeated = {name for name in columns if name and columns.count(name) > 1}
         if repeated:
             raise UserError(f"{path}:{number}: the header names {min(repeated)!r} twice.")
 

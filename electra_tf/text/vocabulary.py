@@ -72,6 +72,10 @@ class Vocabulary:
         except UnicodeDecodeError as error:
             raise UserError(f"{path} is not UTF-8: bad byte at offset {error.start}; convert the "
                             "vocabulary to UTF-8.") from error
+        if str(path).endswith(".json"):
+            raise UserError(f"{path} is JSON; name what `python -c \"import json; v = json.load("
+                            f"open('{path}'))['model']['vocab']; print(*sorted(v, key=v.get), "
+                            "sep='\\n')\" > vocab.txt` writes.")
         lines = content.rstrip(" \t\r\n").split("\n")
         return cls(tuple(line.strip(" \t\r") for line in lines), source=str(path))
 

@@ -1,5 +1,7 @@
 """Encoders alone, of ELECTRA and of BERT, in the forms that other programs write."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -106,6 +108,16 @@ def test_without_model_type_the_weights_decide(tmp_path, projected, capsys):
     assert ("'electra'" if projected else "'bert'") in capsys.readouterr().err
 
 
+def test_entries_that_a_config_lacks_have_the_defaults_of_transformers(pair):
+    path = pair / "discriminator" / "config.json"
+    path.write_text(json.dumps({
+        name: value for name, value in json.loads(path.read_bytes()).items() if name not in (
+            "type_vocab_size", "attention_probs_dropout_prob", "hidden_dropout_prob")}))
+    config = pretrained.read(pair / "discriminator").config
+    assert (config.type_vocab_size, config.attention_dropout, config.hidden_dropout) == (
+        2, 0.1, 0.1)
+
+
 @pytest.mark.parametrize(("architecture", "more", "note"), [
     ("BertModel", {"bert.pooler.dense.weight": (8, 8), "bert.pooler.dense.bias": (8,)},
      "2 weights are not used: bert.pooler."),
@@ -127,7 +139,7 @@ def test_a_head_of_bert_is_refused_unless_the_encoder_is_enough(tmp_path, capsys
         pretrained.read(directory)
     require_encoder(directory, encoder_of(checkpoint), with_task=False)
     require_encoder(directory, encoder_of(checkpoint), encoder_only=True)
-    assert "1 weights are not used: classifier.weight." in capsys.readouterr().err
+    assert "1 weight is not used: classifier.weight." in capsys.readouterr().err
 
 
 def test_rows_of_embeddings_without_a_token_are_left_out(pair, checkpoint, capsys):

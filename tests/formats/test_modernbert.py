@@ -35,7 +35,6 @@ def directory(tmp_path):
      "'rope_type' must be 'default'. Received: 'yarn'"),
     ({"layer_types": ["full_attention", "sliding_attention", "full_attention",
                       "full_attention"]}, "layer_types must be full_attention in every n-th"),
-    ({"local_attention": 9}, "model.attention_window must be even. Received: 9"),
     ({"global_attn_every_n_layers": 0}, "global_attn_every_n_layers"),
     ({"architectures": ["ModernBertForMultipleChoice"]}, "ModernBertForMultipleChoice")])
 def test_what_the_layers_do_not_compute_is_refused_by_name(directory, entries, words):
@@ -46,9 +45,9 @@ def test_what_the_layers_do_not_compute_is_refused_by_name(directory, entries, w
 
 @pytest.mark.parametrize(("change", "words"), [
     (lambda weights: weights.pop("layers.1.attn_norm.weight"),
-     "lacks 1 weights: layers.1.attn_norm.weight"),
+     "lacks 1 weight: layers.1.attn_norm.weight"),
     (lambda weights: weights.update({"layers.0.attn_norm.weight": weights["final_norm.weight"]}),
-     "has 1 unexpected weights: layers.0.attn_norm.weight"),
+     "has 1 unexpected weight: layers.0.attn_norm.weight"),
     (lambda weights: weights.update({"head.dense.weight": weights["layers.0.attn.Wo.weight"]}),
      "")])
 def test_missing_and_extra_weights_are_named(directory, change, words):
@@ -68,8 +67,9 @@ def test_byte_level_bpe_is_refused_by_name(directory):
 
 def test_settings_are_read_from_newer_and_older_entries(directory):
     change_json(directory / "config.json", global_attn_every_n_layers=2, global_rope_theta=5e4,
-                local_rope_theta=None, mlp_dropout=0.2, attention_dropout=0.1)
+                local_rope_theta=None, mlp_dropout=0.2, attention_dropout=0.1, local_attention=9)
     config = pretrained.read(directory).config
+    assert config.attention_window == 8  # 9 // 2 on either side.
     assert (config.global_every, config.rotary_base, config.local_rotary_base) == (2, 5e4, 5e4)
     assert (config.hidden_dropout, config.attention_dropout) == (0.2, 0.1)
     change_json(directory / "config.json", layer_types=[

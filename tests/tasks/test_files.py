@@ -39,6 +39,14 @@ def test_columns_are_picked_by_name(tmp_path):
         spec(text_columns=("a", "b", "c"))
 
 
+def test_columns_without_names_are_not_read(tmp_path):
+    """The table of SMS spam on Kaggle has three."""
+    path = write(tmp_path / "spam.csv", "v1,v2,,,\nham,Go.,,,\nspam,Free!,,,\n")
+    assert [(example.texts, example.label) for example in read_texts(
+        path, spec(text_columns=("v2",), label_column="v1"))] == [
+            (("Go.",), "ham"), (("Free!",), "spam")]
+
+
 def test_a_row_to_predict_is_read_when_it_is_asked_for(tmp_path):
     rows = KINDS[spec().kind].read_file(
         write(tmp_path / "a.tsv", "text\none\ntwo\nbro\tken,row\n"), spec(), labelled=False)

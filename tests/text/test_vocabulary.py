@@ -1,6 +1,9 @@
 """A vocabulary file, and what stands beside it, decide how text is read; bad ones are refused."""
 
 import json
+import re
+import subprocess
+import sys
 import types
 
 import pytest
@@ -18,6 +21,7 @@ from electra_tf.text.normalization import (
 )
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.support.refusals import refused
 
 GOOD = (*SPECIAL_TOKENS, "the", "un", "##able")
 WORDS = TextSettings(vocabulary=Vocabulary((*SPECIAL_TOKENS, "한글", "##은")), normalization=NFC)
@@ -92,6 +96,17 @@ def test_a_bad_vocabulary_is_refused_with_its_place(tmp_path, content, message):
 def vocab_file(tmp_path):
     WORDS.save(tmp_path / "vocab.txt")
     return tmp_path / "vocab.txt"
+
+
+def test_the_advised_command_writes_the_vocabulary_of_a_tokenizer_json(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps({"model": {"vocab": {
+        "a": 5, **{token: index for index, token in enumerate(SPECIAL_TOKENS)}}}}))
+    with refused("is JSON") as error:
+        Vocabulary.load(path)
+    command = re.search("`python (.*)`", str(error.value))[1]
+    subprocess.run(f"{sys.executable} {command}", shell=True, check=True, cwd=tmp_path)
+    assert Vocabulary.load(tmp_path / "vocab.txt").tokens == (*SPECIAL_TOKENS, "a")
 
 
 def test_the_normalization_is_read_again(vocab_file):
