@@ -62,9 +62,6 @@ def parse_object(field: str, part: DocumentPart) -> Iterator[str]:
     # The object, whose errors name the byte in the file.
     line = f"{part.path}: the line at byte {part.offset}"
     text = decoded(part)
-    if not part.offset and text.lstrip("\ufeff \t").startswith("["):
-        raise UserError(f"{line} begins a list; write an object per line, for example with "
-                        "`jq -c '.[]'`.")
     try:
         record = json.loads(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:

@@ -88,13 +88,6 @@ def test_a_bad_line_is_named_by_its_offset_or_skipped(tmp_path, bad, message):
     assert str(error.value) == skipped
 
 
-@pytest.mark.parametrize("content", [b'[{"text": "a"}]', b'\xef\xbb\xbf [\n{"text": "a"}\n]\n'])
-def test_a_list_of_objects_is_refused_with_a_program_that_writes_lines(tmp_path, content):
-    (tmp_path / "a.jsonl").write_bytes(content)
-    with pytest.raises(UserError, match="byte 0 begins a list; write an object per line, .*`jq -c"):
-        read(f"jsonl:{tmp_path}/a.jsonl")
-
-
 def test_an_endless_line_does_not_fill_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(fields, "MAX_LINE_BYTES", 100)
     (tmp_path / "a.jsonl").write_bytes(GOOD + b'{"text": "' + b"x" * 1000 + b'"}\n' + GOOD)
