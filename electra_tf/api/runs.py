@@ -10,6 +10,7 @@ from typing import Any
 
 from electra_tf.checkpoints.run_directory import SETTINGS_FILE, TRACKERS_FILE
 from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.model import InitializationConfig
 from electra_tf.config.overrides import name_fields, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import storage
@@ -205,6 +206,9 @@ def finetune(task: str, train: Any = None, labels: Any = None, *, init_checkpoin
     initial = pretrained.read(storage.path(init_checkpoint), encoder_only=True)
     config = config or registry.recipe(task, initial.config)
     config = override(config, name_fields(config, settings))
+    if config.initialization != InitializationConfig():
+        raise UserError("settings of initialization are for random initial weights, and "
+                        f"{initial.source} has trained ones; leave them out.")
 
     # The task, and texts that only the teacher labels.
     columns = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)

@@ -74,3 +74,9 @@ def test_a_pickled_model_predicts_the_same_without_the_run(task_directories, tmp
     shutil.rmtree(directory)
     assert other.predict(["the chef ate"]) == expected
     assert (other.name, other.labels, other.results) == (model.name, model.labels, model.results)
+
+
+def test_settings_of_initial_weights_are_refused_beside_trained_ones(directory):
+    with refused("initialization are for random initial weights, and .* has trained ones"):
+        electra_tf.finetune("classification", ["a", "b"], ["x", "y"], init_checkpoint=directory,
+                            scheme="adjacent")
