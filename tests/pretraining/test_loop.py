@@ -91,6 +91,7 @@ def train(monkeypatch, tmp_path):
                 training=TrainingConfig(num_train_steps=9),
                 runtime=dataclasses.replace(runtime, steps_per_loop=steps_per_loop)),
             strategy=tf.distribute.get_strategy(), objective=None, finished_at=(), stable_until=0,
+            identity={},
             require_records=None, examples=lambda split: held_out, model_dir=tmp_path,
             records=None))
 
