@@ -63,5 +63,5 @@ def compare_with_measured(auc: float, tokens: float, shape: EncoderConfig) -> st
         return (f"{sentence}; runs of less than {FEWEST_TOKENS / 1e6:.0f} million tokens, such as "
                 f"this one of {millions:.1f}, are not compared with others.")
     return (f"{sentence}; {expected - 0.03:.2f} or more is healthy after {millions:,.1f} million "
-            f"tokens. ({nearest.name} with ModernBERT's layers reaches {expected:.2f} on Wikipedia and "
-            "books; easier text and smaller vocabularies reach more.)")
+            f"tokens. (On Wikipedia and books, {nearest.name} with ModernBERT's layers reaches "
+            f"{expected:.2f}; easier text and smaller vocabularies reach more.)")
