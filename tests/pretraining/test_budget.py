@@ -79,8 +79,14 @@ def test_steps_and_stages_beside_a_budget_are_refused(records, tmp_path):
                           "--set=objective.name=two_stage")
 
 
+@pytest.mark.parametrize(("expected", "chosen"), [
+    ((0.80, 0.81), 1), ((0.81, 0.80), 1), ((0.83, 0.80), 0), ((0.83, 0.82, 0.80), 1)])
+def test_a_plan_prefers_the_largest_of_networks_with_similar_auc(expected, chosen):
+    assert plan.preferred(expected) == chosen
+
+
 @pytest.mark.slow
-def test_a_plan_prints_the_command_of_the_network_with_the_best_auc(records, capsys, monkeypatch):
+def test_a_plan_prints_a_command_for_the_budget(records, capsys, monkeypatch):
     monkeypatch.setattr(budget, "WARM_UP_SECONDS", 0.5)
     monkeypatch.setattr(budget, "MEASURED_SECONDS", 1.0)
     command_flags.run(plan, "--budget=1h", f"--data_dir={records}", "--model_dir=here")
