@@ -78,7 +78,7 @@ class UserError(ValueError):
 
 
 class Abandoned(UserError):
-    """The loss of another worker, after which the process ends without waiting for others."""
+    """An error of one of several workers, whose process ends without waiting for the others."""
 
     max_length = 8000  # It ends with a whole command.
 

@@ -36,7 +36,7 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
 
 def require_settings_of_chief(settings: Mapping[str, Any],
                               strategy: tf.distribute.Strategy) -> None:
-    """Raises `UserError` on a worker with other settings than the chief's; all must call it."""
+    """Raises `Abandoned` on a worker with other settings than the chief's; all must call it."""
     if not has_several_workers(strategy):
         return
     # JSON as numbers, which TensorFlow can send, of the same length on all workers.
@@ -46,7 +46,7 @@ def require_settings_of_chief(settings: Mapping[str, Any],
     different = [f"{name} is {own.get(name)}, and {chief.get(name)} in the chief's run"
                  for name in sorted(own.keys() | chief) if own.get(name) != chief.get(name)]
     if different:
-        raise UserError(f"this worker has other settings than the chief: {'; '.join(different)}. "
+        raise Abandoned(f"this worker has other settings than the chief: {'; '.join(different)}. "
                         "Give all workers the same command and --model_dir.")
 
 
