@@ -29,9 +29,17 @@ def require_json_lines(path: str, head: bytes) -> None:
 
 
 def _value(record: dict[str, typing.Any], field: str) -> typing.Any:
-    """Returns the value of a field; raises `KeyError` or `TypeError` if it is missing."""
+    """Returns the value of a field, with the strings of a list as lines, and "" for null.
+
+    Raises `KeyError` or `TypeError` if the field is missing.
+    """
     outer, _, inner = field.partition(".")
-    return record[field] if field in record or not inner else _value(record[outer], inner)
+    if field not in record and inner:
+        return _value(record[outer], inner)
+    value = record[field]
+    if value is None or isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return "\n".join(value or [])
+    return value
 
 
 def split_lines(field: str, file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
@@ -80,9 +88,6 @@ def parse_object(field: str, part: DocumentPart) -> Iterator[str]:
         raise UserError(f"{line} has no field {shown(field)}; it has {shown(sorted(record))}. "
                         "Name the field that holds the text after the pattern, #FIELD, or skip "
                         "such lines with --on_error=skip.") from error
-    # A list of strings has a line for each, null none.
-    if value is None or isinstance(value, list) and all(isinstance(part, str) for part in value):
-        value = "\n".join(value or [])
     if not isinstance(value, str):
         raise UserError(f"{line}: the field {shown(field)} must be a string or a list of strings. "
                         f"Received: {shown(value)}; name an inner field {field}.FIELD.")

@@ -188,8 +188,10 @@ def matching(pattern: str) -> list[Path]:
     name = path(pattern)
     names = (_gfile(name, "glob") if isinstance(name, RemotePath)
              else glob.glob(str(name), recursive=True))
-    return (sorted(match for match in map(type(name), names) if match.is_file())
-            or [name] * name.is_file())  # A name with brackets.
+    matches = sorted(match for match in map(type(name), names) if match.is_file())
+    if not matches and name.is_file():  # Its name has brackets.
+        return [name]
+    return matches
 
 
 def remove_tree(directory: Path) -> None:

@@ -163,9 +163,11 @@ def to_string(value: Any, what: str = "text") -> str:
     except UnicodeDecodeError as error:
         raise UserError(f"{what}: not UTF-8 at byte {error.start + 1}; give text, which "
                         f"bytes.decode returns. Received: {shown(value)}") from None
-    if not isinstance(value, str) or re.search("[\ud800-\udfff]", value):
-        advice = isinstance(value, str) * "; encode(errors='ignore') leaves out half of a character"
-        raise UserError(f"{what} must be a string of Unicode. Received: {shown(value)}{advice}")
+    if not isinstance(value, str):
+        raise UserError(f"{what} must be a string. Received: {shown(value)}")
+    if re.search("[\ud800-\udfff]", value):
+        raise UserError(f"{what} has half of a character, which encode(errors='ignore') leaves "
+                        f"out. Received: {shown(value)}")
     return value
 
 

@@ -64,7 +64,7 @@ def test_a_run_with_a_generator_alone_fills_masks(checkpoint, tmp_path):
     ("embed", {"texts": {"the": 1}}, "list of strings"),
     ("embed", {"texts": ["a", b"\xff"]}, "texts:2: not UTF-8 at byte 1"),
     ("detect", {"text": b"a\xff"}, "text: not UTF-8 at byte 2"),
-    ("embed", {"texts": ["a", "\ud800"]}, "texts:2 must .* Unicode.*half of a character"),
+    ("embed", {"texts": ["a", "\ud800"]}, "texts:2 has half of a character"),
     ("embed", {"texts": ["a", np.nan]}, "None"),
     ("embed", {"texts": "a"}, "list of strings"), ("detect", {"text": ["a"]}, "must be a string"),
     ("fill", {"text": "the meal"}, r"\[MASK\]"), ("detect", {"text": "chef " * 40}, "40 tokens")])

@@ -98,6 +98,22 @@ def test_workers_begin_with_the_word_vectors_that_the_chief_counted(records, tmp
 
 
 @pytest.mark.slow
+def test_a_worker_that_lacks_the_checkpoint_goes_on_with_the_chiefs(records, alone, tmp_path):
+    for end in (signal.SIGTERM, None):
+        cluster = [processes.free_address() for _ in range(2)]
+        workers = [processes.start_worker(records, tmp_path / f"{index}", cluster, index, *FLAGS)
+                   for index in range(2)]
+        if end:
+            processes.wait_for_checkpoint(tmp_path / "0", 0, workers)
+            workers[0].send_signal(end)
+        outputs = ["".join(worker.communicate(timeout=300)) for worker in workers]
+        assert [worker.returncode for worker in workers] == [143 if end else 0] * 2, outputs
+        assert not end or 0 < processes.step_of(tmp_path / "0") < STEPS
+    assert not (tmp_path / "1").exists()
+    assert_equal(tmp_path / "0", alone)
+
+
+@pytest.mark.slow
 def test_a_worker_with_another_setting_than_the_chief_is_told_which(records, tmp_path):
     cluster = [processes.free_address() for _ in range(2)]
     workers = [processes.start_worker(records, tmp_path / "run", cluster, index, *SHORT,

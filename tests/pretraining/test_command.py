@@ -1,4 +1,4 @@
-"""What the command reads from a run's directory, against directories written by hand."""
+"""Tests what the command reads from a run's directory, with directories written by hand."""
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.run_directory import STEPS

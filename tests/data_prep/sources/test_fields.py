@@ -61,7 +61,7 @@ def test_other_json_is_refused_with_advice(tmp_path, content, advice):
 def test_copies_of_a_text_with_other_ids_are_in_one_split(tmp_path):
     (tmp_path / "a.txt").write_text("Café.\n")
     (tmp_path / "a.jsonl").write_text(
-        '{"id": 1, "text": "Café."}\n{"id": 2, "text": "Caf\\u00e9."}\n{"text": 3}\n{\n')
+        '{"id": 1, "text": "Café."}\n{"id": 2, "text": ["Caf\\u00e9."]}\n{"text": 3}\n{\n')
     plain, first, second, *damaged = [
         part.key for name in ("a.txt", "jsonl:a.jsonl")
         for part in open_source(name.replace("a.", f"{tmp_path}/a.")).documents()]
