@@ -68,9 +68,7 @@ COMMANDS = {
                        "converts between checkpoint formats"),
     "push": Command("electra_tf.apps.tools.push", "publishes a model on the Hugging Face Hub"),
     "export": Command("electra_tf.apps.tools.export_model",
-                      "exports a fine-tuned model or a pre-trained discriminator"),
-    "export-tflite": Command("electra_tf.apps.tools.export_tflite", "exports for TensorFlow Lite"),
-    "export-onnx": Command("electra_tf.apps.tools.export_onnx", "exports for ONNX Runtime"),
+                      "exports for TensorFlow Serving, ONNX Runtime or TensorFlow Lite"),
     "serve": Command("electra_tf.apps.serving.serve", "serves SavedModels (development server)"),
 }
 """Subcommand -> its command, in the order of a project."""
@@ -222,12 +220,12 @@ def refuse(problem: str) -> NoReturn:
     raise SystemExit(2)
 
 
-def refuse_unused(names: Iterable[str], mode: str) -> None:
-    """Raises `UserError` if one of the flags that have no effect in a mode was given."""
+def refuse_unused(names: Iterable[str], choice: str) -> None:
+    """Raises `UserError` if a flag was given that has no effect with a choice like --mode=eval."""
     for name in names:
         if flags.FLAGS[name].present:
-            raise UserError(f"--{name} has no effect with --mode={mode}; leave it out, or give "
-                            "another --mode.")
+            raise UserError(f"--{name} has no effect with {choice}; leave it out, or give another "
+                            f"{choice.partition('=')[0]}.")
 
 
 def _end(status: int) -> NoReturn:

@@ -31,8 +31,7 @@ def new_version(export_dir: Path, version: str) -> Path:
                         f"TensorFlow Serving looks for numbers. Received: {version!r:.60}")
     directory = export_dir / version.lstrip("0")
     if directory.exists():
-        raise UserError(f"{directory} exists already; give another --export_version or "
-                        "--export_dir.")
+        raise UserError(f"{directory} exists already; give another --export_version or --output.")
     make_directory(export_dir)
     return directory
 

@@ -138,7 +138,7 @@ def main() -> None:
         from_flags(section)  # Checks values before TensorFlow is imported.
     changes = overrides.given_settings(SETTINGS, FinetuningConfig())
     values = flags.FLAGS
-    command_line.refuse_unused(UNUSED[values.mode], values.mode)
+    command_line.refuse_unused(UNUSED[values.mode], f"--mode={values.mode}")
     needed = [*NEEDED[values.mode]]
     if values.task:
         values.set_default("model_dir", "runs/" + "_".join(values.task))

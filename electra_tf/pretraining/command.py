@@ -116,7 +116,8 @@ def main() -> None:
     flags.FLAGS.set_default("data_dir", "records")
     values = from_flags(PretrainingFlags)
     if values.mode != "train":
-        command_line.refuse_unused(("init_checkpoint", "restart", "yes", "budget"), values.mode)
+        command_line.refuse_unused(
+            ("init_checkpoint", "restart", "yes", "budget"), f"--mode={values.mode}")
     for name in ("model_dir", "data_dir"):
         if not getattr(values, name):
             raise UserError(f"--{name} is needed: {flags.FLAGS[name].help}")

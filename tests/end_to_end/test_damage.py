@@ -42,7 +42,7 @@ def finetune(encoder, table, model_dir, *flags):
 
 
 def export(model_dir, target):
-    commands.export(f"--model_dir={model_dir}", f"--export_dir={target}")
+    commands.export(f"--model_dir={model_dir}", f"--output={target}")
 
 
 def assert_equal_weights(run, other):

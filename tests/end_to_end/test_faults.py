@@ -73,7 +73,7 @@ def test_records_and_run_may_live_on_another_file_system(tmp_path, capsys):
     names = {path.name for path in (home / "run").iterdir()}
     assert {"settings.json", "vocab.txt", "metrics.jsonl", "loss_curves.png", "eval_results.json",
             "tensorboard", "checkpoints"} <= names
-    commands.export(f"--model_dir={home}/run", f"--export_dir={home}/served")
+    commands.export(f"--model_dir={home}/run", f"--output={home}/served")
     loaded = tf.saved_model.load(f"{home}/served/1")
     assert loaded.signatures["detect"](tf.constant(["word1 word2"]))["words"].shape == (1, 2)
     assert not Path("ram:").exists()

@@ -466,7 +466,7 @@ def test_a_model_is_needed_to_use_one(classified, model, encoder, tmp_path):
 def served(model, tmp_path_factory):
     """The export of a run."""
     directory = tmp_path_factory.mktemp("exports") / "served"
-    export(f"--model_dir={model}", f"--export_dir={directory}")
+    export(f"--model_dir={model}", f"--output={directory}")
     return directory
 
 
@@ -480,7 +480,7 @@ def test_an_export_serves_what_was_learned(served):
 
 def test_another_version_has_another_precision_and_a_card(model, served, capsys):
     target = served / "2"
-    export(f"--model_dir={model}", f"--export_dir={served}", "--export_version=2",
+    export(f"--model_dir={model}", f"--output={served}", "--export_version=2",
            "--serving_precision=bfloat16")
     printed = capsys.readouterr().out
     assert f"exported {target}: bfloat16" in printed
@@ -494,7 +494,7 @@ def test_another_version_has_another_precision_and_a_card(model, served, capsys)
 def test_a_damaged_checkpoint_or_task_exports_nothing(model, tmp_path):
     run = shutil.copytree(model, tmp_path / "run")
     settings = json_of(run / "settings.json")
-    command = (export, f"--model_dir={run}", f"--export_dir={tmp_path / 'served'}")
+    command = (export, f"--model_dir={run}", f"--output={tmp_path / 'served'}")
     write(run / "settings.json", json.dumps(settings | {"task_kind": "dance"}))
     assert f"settings.json of {run} is damaged" in commands.refused(*command)
     write(run / "settings.json", json.dumps(settings))

@@ -61,7 +61,7 @@ def test_the_commands_of_the_page_run_and_models_keep_their_threshold(folder, en
         records = electra_tf.load_task(model).predict(texts)
         assert [record["prediction"] for record in records] == [
             record["prediction"] for record in expected]
-        commands.export(f"--model_dir={model}", f"--export_dir=served/{model}")
+        commands.export(f"--model_dir={model}", f"--output=served/{model}")
         served = tf.saved_model.load(f"served/{model}/1").signatures["serving_default"](
             text=tf.constant(texts))
         assert [[label.decode() for label in row if label]

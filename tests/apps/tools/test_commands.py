@@ -5,7 +5,7 @@ import re
 import pytest
 from matplotlib.image import imread
 
-from electra_tf.apps.tools import convert_checkpoint, export_onnx, export_tflite, plot_curves
+from electra_tf.apps.tools import convert_checkpoint, export_model, plot_curves
 from electra_tf.formats import pretrained
 from electra_tf.tasks.task import Kind
 from tests.support import command_flags, tiny_networks
@@ -30,7 +30,7 @@ def test_conversion_to_a_run_and_back_keeps_every_file(checkpoint, pair, tmp_pat
 def test_a_fine_tuned_run_is_exported_for_tensorflow_lite(checkpoint, tmp_path, capsys):
     tagger = tiny_networks.finetuned(checkpoint, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
     pretrained.write(tagger, tmp_path / "tagger", pretrained.Format.RUN)
-    command_flags.run(export_tflite, f"--model_dir={tmp_path / 'tagger'}",
+    command_flags.run(export_model, f"--model_dir={tmp_path / 'tagger'}", "--format=tflite",
                       f"--output={tmp_path / 'tags.tflite'}")
     assert capsys.readouterr().out.startswith(f"exported {tmp_path / 'tags.tflite'}: ")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tagger", "tags.tflite"]
@@ -40,7 +40,7 @@ def test_a_fine_tuned_run_is_exported_for_onnx_runtime(checkpoint, tmp_path, cap
     pytest.importorskip("tokenizers", reason="The extra `onnx` is not installed.")
     tagger = tiny_networks.finetuned(checkpoint, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
     pretrained.write(tagger, tmp_path / "tagger", pretrained.Format.RUN)
-    command_flags.run(export_onnx, f"--model_dir={tmp_path / 'tagger'}", "--quantization=none",
+    command_flags.run(export_model, f"--model_dir={tmp_path / 'tagger'}", "--format=onnx",
                       f"--output={tmp_path / 'onnx'}")
     assert re.search(r"\nnone: within \S+ of the trained network\n", capsys.readouterr().out)
     assert sorted(path.name for path in (tmp_path / "onnx").iterdir()) == [
@@ -61,12 +61,17 @@ def test_refused_commands_write_nothing(pair, run, tmp_path):
             (convert_checkpoint, [f"--from={pair}", f"--to={pair}"], "exists already"),
             (convert_checkpoint, [f"--from={pair}", f"--to={tmp_path / 'file' / 'run'}"],
              "cannot write"),
-            (export_tflite, [f"--model_dir={run}", f"--output={run}"], "exists already"),
-            (export_tflite, [f"--model_dir={tmp_path}", f"--output={tmp_path / 'x'}"],
-             "holds no checkpoint"),
-            (export_onnx, [f"--model_dir={run}", f"--output={run}"], "exists already"),
-            (export_onnx, [f"--model_dir={tmp_path}", f"--output={tmp_path / 'x'}"],
-             "holds no checkpoint|is not installed")):
+            *((export_model, [f"--format={name}", *arguments], words)
+              for name in ("onnx", "tflite") for arguments, words in (
+                  ([f"--model_dir={run}", f"--output={run}"], "exists already"),
+                  ([f"--model_dir={tmp_path}", f"--output={tmp_path / 'x'}"],
+                   "holds no checkpoint|is not installed"))),
+            *((export_model, [f"--model_dir={run}", f"--output={tmp_path / 'x'}", *choices], words)
+              for choices, words in (
+                  (["--format=onnx", "--quantization=float16"], "float16 is for --format=tflite"),
+                  (["--format=onnx", "--sequence_length=8"], "no effect with --format=onnx"),
+                  (["--format=tflite", "--serving_precision=bfloat16"], "give another --format"),
+                  (["--quantization=none"], "no effect with --format=saved_model")))):
         with refused(words):
             command_flags.run(program, *arguments, *(
                 ["--to_format=run"] if program is convert_checkpoint else []))
