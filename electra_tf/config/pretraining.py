@@ -82,14 +82,17 @@ SIZES = {  # ELECTRA, tables 6 and 7.
 }
 SIZES |= {f"modern-{size}": dataclasses.replace(SIZES[size], model=MODEL_SIZES[f"modern-{size}"])
           for size in ("tiny", "small", "base")}
+SIZES["modern-mini"] = dataclasses.replace(
+    SIZES["modern-small"], model=MODEL_SIZES["modern-mini"],
+    training=TrainingConfig(train_batch_size=16, num_train_steps=12_000))
 
 
 def pretraining_config(model_size: str, recipe: str = PAPER, **settings: Any) -> PretrainingConfig:
     """Returns the settings of a model size; raises `UserError` for unknown names or values.
 
     Args:
-        model_size: "tiny", "small", "base" or "large"; "modern-tiny", "modern-small" or
-            "modern-base" for ModernBERT's layers.
+        model_size: "tiny", "small", "base" or "large"; "modern-tiny", "modern-mini",
+            "modern-small" or "modern-base" for ModernBERT's layers.
         recipe: "paper", or "short" for runs of minutes to days.
         **settings: Other settings by the names of their fields, such as `num_train_steps=10_000`.
     """
@@ -144,7 +147,8 @@ def _short_recipe(model: ModelConfig) -> dict[str, Any]:
         "model.generator_depth": 0.5,
         "masking.rate": 0.25,
         "optimizer.bias_correction": True,
-        # Twice this rate makes the discriminator of tiny collapse.
-        "optimizer.learning_rate": min(1e-3, 0.128 / model.hidden_size),
+        # Twice this rate makes the discriminator of tiny collapse. ModernBERT's layers take it.
+        "optimizer.learning_rate": min(
+            1e-3, (0.256 if model.is_modern else 0.128) / model.hidden_size),
         "optimizer.warmup_steps": -1,
     }

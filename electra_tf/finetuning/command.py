@@ -112,7 +112,7 @@ class ModelFlags(Section, prefix="--"):
         checkpoint of Google's code, a directory in Hugging Face's format, or a name on the Hugging
         Face Hub. none starts from random weights. Default: google/electra-small-discriminator.""")
     model_size: str = setting("", """Encoder size with --init_checkpoint=none: tiny, small, base,
-        large, modern-tiny, modern-small or modern-base. Default: small.""")
+        large, modern-tiny, modern-mini, modern-small or modern-base. Default: small.""")
     vocab_file: str = setting("", "Vocabulary file, needed with --init_checkpoint=none.")
     teacher: str = setting("", """Fine-tuned classifier to learn from as well, in any format of
         --init_checkpoint.""")

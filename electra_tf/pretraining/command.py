@@ -41,8 +41,8 @@ class PretrainingFlags(Section, prefix="--"):
     model_dir: str = setting("", """Directory of this run: checkpoints, metrics, curves. Default:
         runs/small, runs/base, ...""")
     model_size: str = setting("", """Model size: tiny, small, base or large; with ModernBERT's
-        layers modern-tiny, modern-small or modern-base. Default: the size of the run in --model_dir
-        or of --init_checkpoint, otherwise small.""")
+        layers modern-tiny, modern-mini, modern-small or modern-base. Default: the size of the run
+        in --model_dir or of --init_checkpoint, otherwise small.""")
     recipe: Literal["paper", "short"] = setting("paper", """Recipe of training. paper has the
         settings of the paper, for a million steps. short has other initial weights, learning rates
         and dropout, for minutes to days on a few CPU cores or one GPU

@@ -5,22 +5,24 @@ against a run's own generator falls when the generator learns, so it cannot comp
 """
 
 import dataclasses
-from collections.abc import Mapping
 
 import numpy as np
 
-from electra_tf.config.model import EncoderConfig
+from electra_tf.config.model import MODEL_SIZES, EncoderConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MeasuredNetwork:
     """A network with the results of measured runs."""
 
-    name: str  # Layers x hidden size.
     size: str  # Model size.
-    settings: Mapping[str, float]  # Settings that differ from those of the size and the recipe.
     measured: tuple[tuple[float, float], ...]  # Tokens and final AUC of whole runs.
     limit: float  # Asymptotic AUC, assumed.
+
+    @property
+    def name(self) -> str:
+        """Layers x hidden size."""
+        return "{0.num_layers} x {0.hidden_size}".format(MODEL_SIZES[self.size])
 
     def auc(self, tokens: float) -> float:
         """Returns the expected final AUC: 0.5 or more, limit - scale x tokens^-exponent."""
@@ -30,15 +32,9 @@ class MeasuredNetwork:
         return max(0.5, self.limit - float(np.exp(intercept)) * tokens**float(slope))
 
 
-_RATE = {"optimizer.learning_rate": 1e-3}  # Twice the recipe's.
 NETWORKS = (
-    MeasuredNetwork(
-        name="3 x 128", size="modern-tiny", settings={"model.num_heads": 4} | _RATE, limit=0.92,
-        measured=((2.05e6, 0.850), (8.19e6, 0.883))),
-    MeasuredNetwork(
-        name="4 x 256", size="modern-small", limit=0.95,
-        settings={"model.num_layers": 4, "model.intermediate_size": 672} | _RATE,
-        measured=((6.14e6, 0.889), (24.6e6, 0.911))),
+    MeasuredNetwork(size="modern-tiny", limit=0.92, measured=((2.05e6, 0.850), (8.19e6, 0.883))),
+    MeasuredNetwork(size="modern-mini", limit=0.95, measured=((6.14e6, 0.889), (24.6e6, 0.911))),
 )
 """Smallest first. Runs on Wikipedia and books in 8,192 pieces, 16 x 128 tokens a step, recipe
 `short`; docs/how_to/size_and_recipe.md has the commands and all results."""
@@ -52,11 +48,11 @@ FEWEST_TOKENS = 2e6
 def compare_with_measured(auc: float, tokens: float, shape: EncoderConfig) -> str:
     """Returns a sentence that compares a run with the measured network of the nearest size."""
     # The nearest measured network by parameters of its layers, about 12 x layers x hidden size^2.
-    def distance(network: MeasuredNetwork) -> float:
-        count, width = map(int, network.name.split(" x "))
-        return abs(np.log(count * width**2 / (shape.num_layers * shape.hidden_size**2)))
+    def size_of(shape: EncoderConfig) -> float:
+        return np.log(shape.num_layers * shape.hidden_size**2)
 
-    nearest = min(NETWORKS, key=distance)
+    nearest = min(NETWORKS, key=lambda network: abs(
+        size_of(MODEL_SIZES[network.size]) - size_of(shape)))
     expected, millions = nearest.auc(tokens), tokens / 1e6
     sentence = f"On random replacements the discriminator's AUC is {auc:.2f}"
     if tokens < FEWEST_TOKENS:

@@ -46,6 +46,10 @@ def test_the_recipe_follows_the_width_of_the_run_and_changes_override_it():
     config = resolve("tiny", "short", changes | {"optimizer.learning_rate": "0.1"},
                      shape={"model.hidden_size": 64})
     assert (config.model.hidden_size, config.optimizer.learning_rate) == (512, 0.1)
+    rates = {size: resolve(size, "short").optimizer.learning_rate
+             for size in ("small", "modern-tiny", "modern-mini", "modern-base")}
+    assert rates == {"small": 5e-4, "modern-tiny": 1e-3, "modern-mini": 1e-3,
+                     "modern-base": 0.256 / 768}  # ModernBERT's layers take twice the rate.
 
 
 def test_a_continued_run_keeps_its_settings_except_for_given_changes():

@@ -37,7 +37,7 @@ def test_only_panels_with_finite_values_are_drawn(tmp_path, run, width, height):
 
 
 def test_points_of_a_power_law_give_its_exponent():
-    law = MeasuredNetwork(name="", size="tiny", settings={}, limit=0.9, measured=tuple(
+    law = MeasuredNetwork(size="tiny", limit=0.9, measured=tuple(
         (tokens, 0.9 - 12.0 * tokens**-0.3) for tokens in (1e6, 3e6, 2e7)))
     assert law.auc(1.0) == 0.5  # Never worse than a coin.
     assert law.auc(1e8) == pytest.approx(0.9 - 12.0 * 1e8**-0.3)

@@ -27,7 +27,8 @@ from electra_tf.reporting.tables import text_table
 SETTINGS = {name: overrides.flags_of(PretrainingConfig(), "pretraining")[name] for name in (
     "num_train_steps", "train_batch_size", "max_seq_length")}
 PUBLISHED_LENGTHS = {"tiny": 128, "small": 128, "base": 512, "large": 512,
-                     "modern-tiny": 128, "modern-small": 128, "modern-base": 1024}
+                     "modern-tiny": 128, "modern-mini": 128, "modern-small": 128,
+                     "modern-base": 1024}
 """Model size -> tokens of an example; the papers' and the longest of tiny."""
 INFERENCE_LENGTH = 128  # Tokens of the paper's inference FLOPs (table 1).
 LITERATURE = pathlib.Path(__file__).with_name("literature.csv")
@@ -254,7 +255,7 @@ def _devices(cost: RunCost) -> str:
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("model_size", None, "Size: tiny, small, base, large, modern-tiny, "
-                        "modern-small or modern-base. Default: small.")
+                        "modern-mini, modern-small or modern-base. Default: small.")
     flags.DEFINE_string("recipe", PAPER, "Recipe, as for run_pretraining.py: paper or short.")
     overrides.define_setting_flags({name: setting for name, setting in SETTINGS.items()
                                     if name != "max_seq_length"}, SIZES)

@@ -40,8 +40,7 @@ def main() -> None:
     rows, expected, tokens = [], [], []
     for network in NETWORKS:
         run = prepare_run(
-            resolve(network.size, "short", {
-                **network.settings, "training.train_batch_size": BATCH}),
+            resolve(network.size, "short", {"training.train_batch_size": BATCH}),
             values.data_dir, storage.path(values.model_dir), restart=True)
         speed = budget.measure(run)
         steps = budget.steps_within(run, speed, seconds)
@@ -67,7 +66,6 @@ def main() -> None:
     words = [
         f"--budget={values.budget}", f"--data_dir={values.data_dir}",
         f"--model_dir={values.model_dir}", f"--model_size={NETWORKS[best].size}",
-        *(f"--set={name}={value}" for name, value in NETWORKS[best].settings.items()),
         f"--train_batch_size={BATCH}", f"--recipe={recipe}",
         f"--eval_every_steps={-(-steps // EVALUATIONS)}"]
     print(f"\n{command_line.command('pretrain')} {command_line.shell_command(words)}")
