@@ -80,7 +80,8 @@ def warnings(result: Manifest) -> list[str]:
         lines = [f"{skipped:,} damaged document{'s' * (skipped != 1)} skipped (--on_error=skip):",
                  *(f"  {errors.one_line(message)}" for message in result.skipped)]
         others = skipped - len(result.skipped)
-        texts.insert(0, "\n".join([*lines, *[f"  and {others:,} more"] * bool(others)]))
+        lines += [f"  and {others:,} more"] if others else []
+        texts.insert(0, "\n".join(lines))
     return texts
 
 

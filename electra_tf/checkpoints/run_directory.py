@@ -207,10 +207,10 @@ def refuse_differences(model_dir: Path, saved: RunConfig, identity: RunConfig) -
     """Raises `UserError` that names every setting whose value isn't the saved one."""
     changed = _differences(saved, identity, saved.keys() | identity.keys())
     if changed:
-        raise UserError(f"--model_dir={model_dir} holds a run with other settings "
-                        f"({'; '.join(changed)}). To continue that run, give its values, or leave "
-                        "out these settings, --model_size and --recipe. To train with other "
-                        "settings, name a new --model_dir.")
+        raise UserError(f"--model_dir={model_dir} holds a run with other settings or data "
+                        f"({'; '.join(changed)}). To continue that run, give its values and files, "
+                        "or leave out these settings, --model_size and --recipe. To train anew, "
+                        "name a new --model_dir, or delete the run with --restart.")
 
 
 def _differences(saved: RunConfig, identity: RunConfig, names: Iterable[str]) -> list[str]:

@@ -36,7 +36,7 @@ from electra_tf.reporting.trackers import Log, tracked
 from electra_tf.tasks.task import Task
 from electra_tf.text.normalization import TextSettings
 from electra_tf.training import devices, failures
-from electra_tf.training.step import TrainState, TrainStep
+from electra_tf.training.step import CHECKED, TrainState, TrainStep
 
 _NOT_OF_THE_FUNCTION = (
     "hidden_dropout", "attention_dropout", "initializer_range", "max_position_embeddings")
@@ -178,29 +178,31 @@ def _train_epoch(run: FinetuningRun, train_step: CompiledByShape, rows: Sequence
     plan = plan[:progress.num_steps - progress.step]
     next_step, last_step = progress.step + 1, progress.step + len(plan)
 
-    losses, history, loss_sum = [], [], 0.0
+    results, history, loss_sum = [], [], 0.0
     for step, indices in enumerate(plan, start=next_step):
         # One batch, padded to one of a few lengths, and one step on it.
         batch = make_batch([rows[index] for index in indices], batch_size, padded_lengths,
                            run.text.vocabulary.pad_id)
-        losses.append(train_step(batch.ids.shape, run.distributed(batch))["loss"])
+        results.append(train_step(batch.ids.shape, run.distributed(batch)))
 
         # The mean loss of an interval: a line, the log and the trial's curve.
         ends_interval = step == last_step or step % progress.log_every == 0
         if not (ends_interval or progress.is_line_due()):
-            continue  # The devices compute on; a loss is read only for a line.
-        loss = float(np.mean([ratio.total.numpy() / ratio.weight.numpy() for ratio in losses]))
-        if not np.isfinite(loss):
-            raise UserError(f"the loss is not finite in epoch {epoch}. Try a lower "
-                            "--learning_rate, or --precision=float32, in a new --model_dir.")
+            continue  # The devices compute on; results are read only for a line.
+        for name in CHECKED:
+            if not np.isfinite([result[name].total.numpy() for result in results]).all():
+                raise UserError(f"{name} is not finite in epoch {epoch}. Try a lower "
+                                "--learning_rate, or --precision=float32, in a new --model_dir.")
+        loss = float(np.mean([
+            result["loss"].total.numpy() / result["loss"].weight.numpy() for result in results]))
         progress.trained(step, epoch=epoch)
         if step < last_step:
             print(progress.line(f"loss {loss:.4f}"), flush=True)
         if ends_interval:
             history.append((step, loss))
             track(step, {"train/loss": loss})
-            loss_sum += len(losses) * loss
-            losses = []
+            loss_sum += len(results) * loss
+            results = []
     return history, loss_sum / len(plan)
 
 

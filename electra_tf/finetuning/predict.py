@@ -157,8 +157,12 @@ class TaskPredictor:
     def __init__(self, run: FinetuningRun):
         self._run = run
         self._predictor = Predictor(run, run.trained_model())
-        results = Results.load(run.model_dir)  # A converted model has none.
-        self._threshold = results and results.threshold
+        # A converted model has no results; the threshold of its answers is among its settings.
+        results, self._threshold = Results.load(run.model_dir), None
+        if results is not None:
+            self._threshold = results.threshold
+        elif run.spec.kind is Kind.QUESTION_ANSWERING:
+            self._threshold = run.config.task.no_answer_threshold
 
     def scored(self, split: Split, show: Callable[[float], None] | None = None) -> Scored:
         """Returns predictions and scores of encoded examples; `show` is `progress` by default."""

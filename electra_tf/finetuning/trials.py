@@ -48,7 +48,7 @@ class TrialPlan:
 
 
 def planned_trials(run: FinetuningRun) -> list[TrialPlan]:
-    """Returns all trials: those of further seeds come last, after folds that on all examples."""
+    """Returns one for each seed, combination and fold; with folds a last one on all examples."""
     training = run.config.training
     folds = range(1, training.num_folds + 1) if training.num_folds else (None,)
     plans = [TrialPlan(seed=training.seed + number, changes=changes, fold=fold)

@@ -139,6 +139,11 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
                         f"{_advice(path)}")
 
     # What holds for every format.
+    of_google = {"vocab_file": vocab_file, "lower_case": normalization, "num_heads": num_heads}
+    if form is not Format.GOOGLE and any(value is not None for value in of_google.values()):
+        name = next(name for name, value in of_google.items() if value is not None)
+        raise UserError(f"{path} says itself what --{name} says for a checkpoint of Google's code; "
+                        "leave it out.")
     if text_columns and (form is not Format.HUGGING_FACE or checkpoint.task is None):
         raise UserError(f"{path} is no fine-tuned model in Hugging Face's format; leave out "
                         f"--text_columns={','.join(text_columns)}.")

@@ -47,7 +47,7 @@ def measure(run: Run) -> Speed:
         train_steps = compile_steps(
             TrainStep(config, run.objective, state, strategy, MAX_STEPS), batches,
             in_loops=count > 1)
-        metrics = StepMetrics(config.training.precision)
+        metrics = StepMetrics()
 
         # Compilation, warm-up, measurement. Every call waits for its steps: the clock counts what
         # the devices have finished.

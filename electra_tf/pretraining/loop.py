@@ -137,7 +137,7 @@ def train(run: Run) -> None:
             reporter.on_evaluated(num_batches)
             return not agreement.received_signal(stop)
 
-        metrics, received = StepMetrics(config.training.precision), None
+        metrics, received = StepMetrics(), None
         while True:
             # A run that was interrupted may have evaluated this step; only the chief's log knows.
             if evaluator is not None and events.is_due("evaluation", step) and not agreement.any(
@@ -199,8 +199,8 @@ def _directory_of_reports(run: Run) -> Iterator[tuple[Path, TextIO]]:
             run.model_dir, identity,
             ignored=[name for name in identity if name.startswith("initialization.")])
         if changed:
-            print("note     initial weights are set at the first step only, so this has no effect "
-                  f"on a run that continues: {'; '.join(changed)}", flush=True)
+            print("note     settings of initialization apply at the first step only, so these have "
+                  f"no effect on a run that continues: {'; '.join(changed)}", flush=True)
         run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
         yield run.model_dir, sys.stdout
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.config.runtime import Precision, RuntimeConfig
+from electra_tf.config.runtime import RuntimeConfig
 from electra_tf.core.errors import UserError
 from electra_tf.objectives.objective import Means
 from electra_tf.training.devices import device_type
-from electra_tf.training.step import TrainStep
+from electra_tf.training.step import CHECKED, TrainStep
 
 Totals = dict[str, tuple[float, float]]  # Name -> sum and weight over several steps.
 
@@ -65,9 +65,7 @@ def steps_per_loop(runtime: RuntimeConfig, strategy: tf.distribute.Strategy) -> 
 class StepMetrics:
     """The losses and metrics of the last steps, which stay on the devices until they are read."""
 
-    def __init__(self, precision: Precision):
-        # In float16 loss scaling skips a step whose gradients overflow.
-        self._finite = ("loss",) if precision is Precision.FLOAT16 else ("loss", "gradient_norm")
+    def __init__(self) -> None:
         self._results: list[Means] = []
 
     def update(self, results: Means) -> None:
@@ -88,16 +86,17 @@ class StepMetrics:
             for name in results[0]}
 
         # The first ten steps whose loss or gradient norm isn't finite.
-        for name in self._finite:
+        for name in CHECKED:
             not_finite = np.flatnonzero(~np.isfinite(history[name][:, 0]))
             if not_finite.size:
                 first = last_step - len(history[name]) + 1
                 steps = ", ".join(str(first + index) for index in not_finite[:10])
                 raise UserError(
                     f"{name} is not finite at step {steps}"
-                    f"{'...' if not_finite.size > 10 else ''}. The last checkpoint is intact; "
-                    "continue from it in a new --model_dir, with --init_checkpoint set to this "
-                    "run's directory, and a lower --learning_rate or --precision=float32.")
+                    f"{'...' if not_finite.size > 10 else ''}. Begin again with --restart, or from "
+                    "this run's last checkpoint, if it has one, with --init_checkpoint set to its "
+                    "directory and a new --model_dir; in both cases with a lower --learning_rate "
+                    "or --precision=float32.")
         return {name: tuple(rows.sum(axis=0)) for name, rows in history.items()}
 
 

@@ -54,10 +54,9 @@ def compare_with_measured(auc: float, tokens: float, shape: EncoderConfig) -> st
     nearest = min(NETWORKS, key=lambda network: abs(
         size_of(MODEL_SIZES[network.size]) - size_of(shape)))
     expected, millions = nearest.auc(tokens), tokens / 1e6
-    sentence = f"On random replacements the discriminator's AUC is {auc:.2f}"
+    sentence = f"On random replacements the discriminator's AUC is {auc:.2f}; chance is 0.5."
     if tokens < FEWEST_TOKENS:
-        return (f"{sentence}; runs of less than {FEWEST_TOKENS / 1e6:.0f} million tokens, such as "
-                f"this one of {millions:.1f}, are not compared with others.")
-    return (f"{sentence}; {expected - 0.03:.2f} or more is healthy after {millions:,.1f} million "
-            f"tokens. (On Wikipedia and books, {nearest.name} with ModernBERT's layers reaches "
-            f"{expected:.2f}; easier text and smaller vocabularies reach more.)")
+        return sentence
+    return (f"{sentence} For comparison: {nearest.size} with --recipe=short on Wikipedia and books "
+            f"reaches {expected:.2f} with {millions:,.1f} million tokens; other layers and texts "
+            "reach other values.")

@@ -23,7 +23,8 @@ from electra_tf.tasks.tag_schemes import as_iob2, as_known, scheme_name, span_pa
 from electra_tf.tasks.task import Example, Kind, TaggedExample, TaskSpec, TextExample
 
 PAIRS = (" (to read pairs with a model of transformers: python -m "
-         "electra_tf.apps.tools.convert_checkpoint --text_columns=text,text_pair)")
+         "electra_tf.apps.tools.convert_checkpoint --from=MODEL --to=NEW --to_format=run "
+         "--text_columns=text,text_pair)")
 """Part of the message for a pair that a model of one text receives."""
 HELD_OUT = 10
 """Without a file for dev, one of `HELD_OUT` training examples is scored and not trained on."""
@@ -254,9 +255,9 @@ def _json_rows(path: Path) -> Iterable[TableRow] | None:
 def _long_sentence(examples: Sequence[Example]) -> list[str]:
     """Returns a note on a sentence to tag that probably is several."""
     longest = max(len(getattr(example, "words", ())) for example in examples)
-    # CoNLL-2003's longest sentence has 124 words.
-    return [f"one sentence of {longest:,} words: in column files an empty line ends a sentence"
-            ] * (longest > (50 if len(examples) == 1 else 150))
+    if longest <= (50 if len(examples) == 1 else 150):  # CoNLL-2003's longest has 124 words.
+        return []
+    return [f"one sentence of {longest:,} words: in column files an empty line ends a sentence"]
 
 
 def tagged_examples(rows: Iterable[TableRow], spec: TaskSpec, *,
@@ -372,8 +373,10 @@ def notes_on_copies(train: Sequence[Example], dev: Sequence[Example]) -> list[st
     trained = {example.texts for example in train}
     copies = sum(not trained.isdisjoint((example.texts, example.texts[::-1]))  # Swapped pairs too.
                  for example in dev)
-    return notes + [f"{copies:,} of {len(dev):,} examples of dev have texts that are also trained, "
-                    "so the scores may be too high"] * bool(copies)
+    if copies:
+        notes.append(f"{copies:,} of {len(dev):,} examples of dev have texts that are also "
+                     "trained, so the scores may be too high")
+    return notes
 
 
 def target_of(example: Example) -> Any:
@@ -509,7 +512,7 @@ def _number(row: TableRow, column: str) -> float:
 def _list(row: TableRow, column: str) -> list[str]:
     value = row.values[column]
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-        fix = f". {_SPANS}" * isinstance(value, str)
+        fix = f". {_SPANS}" if isinstance(value, str) else ""
         if isinstance(value, list) and {*map(type, value)} == {int}:
             fix = ("; if these are indices of a ClassLabel, write the names that "
                    f"dataset.features[{column!r}].feature.int2str returns.")

@@ -80,7 +80,9 @@ def separators(cells: Collection[str]) -> list[str]:
     count = sum(mark in cell for cell in cells)
     is_sure = mark not in "-_" and len(joined) >= max(2, count if mark == " " else count / 2)
     are_indicators = INDICATORS.keys() >= {part for cell in cells for part in cell.lower().split()}
-    return [mark] if is_sure else [" "] * (are_indicators and any(" " in cell for cell in cells))
+    if is_sure:
+        return [mark]
+    return [" "] if are_indicators and any(" " in cell for cell in cells) else []
 
 
 def notes_on(labels: Collection[str]) -> list[str]:

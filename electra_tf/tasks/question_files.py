@@ -193,7 +193,8 @@ def _paragraphs(path: Path) -> Iterator[tuple[str, _Paragraph]]:
         content = b"[" + joined + b"]"
     if content.startswith(b"["):
         content = b'{"data":' + content + b"}"
-    fix = "; a line has question, context and answers, or the first one MRQA's header" * is_lines
+    fix = ("; a line has question, context and answers, or the first one MRQA's header"
+           if is_lines else "")
     for number, article in enumerate(_parsed(str(path), content, _SquadFile, fix).data):
         for index, paragraph in enumerate(article.paragraphs):
             yield f"{path}: data[{number}].paragraphs[{index}].", paragraph

@@ -213,9 +213,9 @@ def _named(path: Path, cells: _Cells, columns: Sequence[str] | None, selected: S
                         f"columns, the first of them is line {uneven[0]}; get the file again.")
     if uneven:
         what = f"of {number:,} lines skipped, which" if published else "rows"
+        read = "" if published else "; the selected columns are read"
         notes.append(f"{path}: {len(uneven):,} {what} do not have the {len(columns)} columns of "
-                     f"the first line, such as line {uneven[0]}"
-                     + "; the selected columns are read" * (not published))
+                     f"the first line, such as line {uneven[0]}{read}")
 
 
 def _are_numbers(selected: Sequence[str]) -> bool:
@@ -293,7 +293,7 @@ def json_rows(path: Path) -> Iterator[TableRow]:
         try:
             values = strict_json.parse(line)
         except strict_json.Unreadable as error:
-            advice = " Write an object per line, or one list." * is_whole
+            advice = " Write an object per line, or one list." if is_whole else ""
             raise UserError(f"{path}:{number}: {error}.{advice}") from None
         for position, row in enumerate(values, start=1) if is_list else [(number, values)]:
             if not isinstance(row, dict):

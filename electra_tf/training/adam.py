@@ -49,9 +49,9 @@ class Adam(tf.Module):
               clip_factor: tf.Tensor, finite: tf.Tensor) -> None:
         """Updates all variables of one replica, in a replica context.
 
-        Gradients, one per variable, are summed over replicas; `clip_factor` is to be multiplied
-        with them; it and `rate` are float32 []. `step`, integer [], counts all earlier steps. If
-        `finite`, bool [], is False, no bit of weights and slots changes.
+        Gradients, one per variable, are summed over replicas, and `clip_factor` scales them; it and
+        `rate` are float32 []. `step`, integer [], counts all earlier steps. If `finite`, bool [],
+        is False, no bit of weights and slots changes.
         """
         # An update with rate 0 and betas 1 is the identity and needs no branch on the device.
         rate = tf.where(finite, rate, 0.0)

@@ -26,6 +26,8 @@ RowsFunction = Callable[[Any, tf.Tensor], Any]
 """Maps a structure of tensors [rows, ...] and the index int64 [] of its first row in the batch."""
 NOT_INLINED = {"_noinline": True}
 """Attribute of a traced function, so that all parts share the start-up and memory of one graph."""
+CHECKED = ("loss", "gradient_norm")
+"""Results of a step that are finite unless training has diverged."""
 AVERAGED_STEPS = 10
 """Steps from one update of the average to the next, so that it takes less than 1 % of the time."""
 
@@ -102,6 +104,8 @@ class TrainStep:
         loss = tf.add_n([factors[name] * loss_sums[name] for name in factors])
         clip_factor, norm = clip_factor_and_norm(gradients, self.config.optimizer.clip_norm)
         finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
+        # In float16 a lower loss scale repairs most overflows, so their norm doesn't count.
+        norm_weight = tf.where(tf.math.is_finite(norm) | (loss_scale <= 1.0), 1.0, 0.0)
         rate = self._schedule(step)
         state.optimizer.apply(gradients, rate, step=step, clip_factor=clip_factor, finite=finite)
         if state.average is not None:
@@ -113,7 +117,8 @@ class TrainStep:
             **{name: WeightedMean(loss_sums[name], denominators[name]) for name in denominators},
             **metrics,
             "learning_rate": WeightedMean(rate, tf.ones([])),
-            "gradient_norm": WeightedMean(norm, tf.ones([]))}
+            "gradient_norm": WeightedMean(
+                tf.math.multiply_no_nan(norm, norm_weight), norm_weight)}
 
 
 class LossScale(tf.Module):

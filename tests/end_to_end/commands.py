@@ -2,7 +2,7 @@
 
 import pytest
 
-from electra_tf.apps.tools import export_model
+from electra_tf.apps.tools import convert_checkpoint, export_model
 from electra_tf.core.errors import UserError
 from electra_tf.finetuning import command as finetuning_command
 from electra_tf.pretraining import command as pretraining_command
@@ -28,6 +28,10 @@ def train(records, model_dir, *flags: str) -> None:
 
 def finetune(*arguments: object) -> None:
     command_flags.run(finetuning_command, *arguments)
+
+
+def convert(*arguments: object) -> None:
+    command_flags.run(convert_checkpoint, *arguments)
 
 
 def export(*arguments: object) -> None:

@@ -95,7 +95,7 @@ def test_non_finite_steps_are_named_and_the_last_checkpoint_is_good(
         return output._replace(loss_sums=sums)
 
     monkeypatch.setattr(type(run.objective), "compute", poisoned)
-    with pytest.raises(UserError, match="loss is not finite at step 6, 7. The last checkpoint"):
+    with pytest.raises(UserError, match="loss is not finite at step 6, 7. Begin again with --rest"):
         loop.train(run)
     assert step_of(tmp_path / "model") == 4
     assert all(np.isfinite(value).all() for value in state(tmp_path / "model").values())

@@ -380,6 +380,13 @@ def test_questions(encoder, tmp_path, capsys):
     assert all((answers[key] == "") == (odds[key] > threshold) for key in answers)
     predict(run, data, tmp_path / "answers.json")
     assert json_of(tmp_path / "answers.json") == answers
+    # A copy in another format has no results; it keeps the threshold, also to be scored with.
+    commands.convert(f"--from={run}", f"--to={tmp_path / 'copy'}", "--to_format=run")
+    evaluations = []
+    for model in (run, tmp_path / "copy"):
+        call("--mode=eval", f"--model_dir={model}", f"--dev={data}", *HARDWARE[:1])
+        evaluations.append(json_of(model / "eval_results.json")["dev"])
+    assert evaluations[1] == evaluations[0] and "threshold" not in evaluations[0]
 
 
 def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, capsys):

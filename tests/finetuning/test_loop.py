@@ -17,10 +17,9 @@ from electra_tf.data.buckets import Row, make_batch
 from electra_tf.export import servable
 from electra_tf.finetuning import loop, predict, trials
 from electra_tf.finetuning.predict import Predictor
-from electra_tf.finetuning.run import prepare_trained
+from electra_tf.finetuning.run import FinetuningRun, prepare_trained
 from electra_tf.formats import pretrained
 from electra_tf.formats.pretrained import Checkpoint
-from electra_tf.objectives.objective import WeightedMean
 from electra_tf.tasks.kinds.base import Scored
 from electra_tf.tasks.task import Kind
 from tests.support import tiny_networks
@@ -185,11 +184,20 @@ def test_an_epoch_without_a_score_is_kept_only_if_none_has_one(monkeypatch, scor
     assert trial.kept_epoch == kept
 
 
-def test_a_loss_that_is_not_finite_ends_the_run_with_a_fix(tmp_path, monkeypatch):
-    loss = WeightedMean(tf.constant(np.nan), tf.constant(1.0))
-    monkeypatch.setattr(
-        loop, "compile_train_step", lambda *_, **__: lambda length, batch: {"loss": loss})
-    with refused("not finite in epoch 1.*--learning_rate"):
+@pytest.mark.parametrize(("size", "result"), [(np.nan, "loss"), (1e25, "gradient_norm")])
+def test_a_loss_or_a_gradient_that_is_not_finite_ends_the_run_with_a_fix(
+        tmp_path, monkeypatch, size, result):
+    # With 1e25 the loss is finite; squares of the encoder's gradients are not.
+    build_model = FinetuningRun.build_model
+
+    def build(run, *arguments):
+        model = build_model(run, *arguments)
+        *_, output = (weight for weight in model.trainable_variables if "kernel" in weight.name)
+        output.assign(size * output)
+        return model
+
+    monkeypatch.setattr(FinetuningRun, "build_model", build)
+    with refused(f"{result} is not finite in epoch 1.*--learning_rate"):
         loop.train(run_of(tmp_path), task_of(8), None)
 
 

@@ -1,6 +1,7 @@
 """Scores of held-out examples don't depend on how their batches are computed."""
 
 import dataclasses
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -44,8 +45,8 @@ def run(records, tmp_path):
 
 @pytest.mark.parametrize(("tokens", "comparison"), [
     # 2 layers x 32 are nearest to 3 x 128, which reached 0.850 after 2.05 million tokens.
-    (2.05e6, "AUC is 0.84; 0.82 or more is healthy after 2.1 million tokens."),
-    (1.02e6, "AUC is 0.84; runs of less than 2 million tokens, such as this one of 1.0, are not")])
+    (2.05e6, r"AUC is 0\.84; chance is 0\.5\..* modern-tiny .* 0\.85 with 2\.1 million"),
+    (1.02e6, r"AUC is 0\.84; chance is 0\.5\.$")])
 def test_the_explanation_compares_with_runs_of_as_many_tokens(run, tokens, comparison):
     steps = round(tokens / (run.config.training.train_batch_size * run.length))
-    assert comparison in explanation(run, {"step": steps, "unigram_auc": 0.84})
+    assert re.search(comparison, explanation(run, {"step": steps, "unigram_auc": 0.84}))

@@ -79,7 +79,7 @@ def train(monkeypatch, tmp_path):
                     (tmp_path, io.StringIO())),
                 "restore": lambda run: (state, parts, []), "distributed": lambda *_: None,
                 "TrainStep": lambda *_: None,
-                "StepMetrics": lambda precision: SimpleNamespace(
+                "StepMetrics": lambda: SimpleNamespace(
                     update=lambda results: None, pop=lambda step: {}),
                 "compile_steps": lambda *_, in_loops: parts.run_steps,
                 "Reporter": lambda *_, out, track: parts,
@@ -169,7 +169,7 @@ def trained(records, counts, *, in_loops, **changes):
     batches = run.strategy.distribute_datasets_from_function(
         lambda context: tiny_run.batches(run, 7, context))
     train_steps = compile_steps(tiny_run.train_step(run, state), batches, in_loops=in_loops)
-    metrics, totals = StepMetrics(run.config.training.precision), []
+    metrics, totals = StepMetrics(), []
     for count in counts:
         for number in [count] if in_loops else [1] * count:
             metrics.update(train_steps(number))

@@ -174,8 +174,9 @@ def main() -> None:
     if len(networks) > 1:  # The weights of every network, biases and layer norms included.
         sizes = {network.name: parameter_shapes.size(network.weights) for network in networks}
         shared = sum(sizes[network.name] for network in networks if network.trained) - trained
-        parameters = (", ".join(f"{name} {size:,}" for name, size in sizes.items())
-                      + f", {shared:,} of them shared" * bool(shared) + f"; trained {trained:,}")
+        counts = [f"{name} {size:,}" for name, size in sizes.items()]
+        counts += [f"{shared:,} of them shared"] if shared else []
+        parameters = f"{', '.join(counts)}; trained {trained:,}"
     # The tables of the run, and of both counts of FLOPs.
     run_table = text_table(f"{size}, objective {config.objective.name}", (
         ("training", f"{training.num_train_steps:,} steps of {training.train_batch_size:,} "

@@ -34,6 +34,8 @@ def main() -> None:
     """Reads the sentences and the networks, and prints the scores."""
     # Pairs of BLiMP, or sentences.
     values = flags.FLAGS
+    if values.input and values.output_dir:
+        raise UserError("--output_dir is for --blimp; redirect the output of --input to a file.")
     if values.blimp == "tfds":
         from electra_tf.tasks import tfds_source
 
@@ -64,7 +66,7 @@ def main() -> None:
                         f"{' and '.join(model.networks)}.")
     if values.blimp:
         _score_pairs(paradigms, model, [network] if values.network else model.networks,
-                     values.output_dir)
+                     values.output_dir, per_token=values.per_token)
         return
     # Lines by the scores of one network, with those of all.
     scores = model.score(sentences, per_token=values.per_token)
@@ -74,7 +76,7 @@ def main() -> None:
 
 
 def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model: Any,
-                 networks: Sequence[str], output_dir: str | None) -> None:
+                 networks: Sequence[str], output_dir: str | None, *, per_token: bool) -> None:
     """Prints, and saves in a given directory, how often the first sentence of a pair is likelier.
 
     `paradigms` are pairs of sentences by paradigm, the grammatical one first.
@@ -95,7 +97,7 @@ def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model: Any,
     accuracies = {}
     for name, pairs in paradigms.items():
         scores = model.score([*(good for good, _ in pairs), *(bad for _, bad in pairs)],
-                             networks=networks)
+                             networks=networks, per_token=per_token)
         accuracies[name] = {network: float(np.mean(values[:len(pairs)] > values[len(pairs):]))
                             for network, values in scores.items()}
         print_row(name, len(pairs), accuracies[name])
@@ -127,8 +129,8 @@ def define() -> None:
 
 
 run = functools.partial(command_line.run, main, define, summary=__doc__, groups={
-    "Model": ["model_dir"], "Text": ["input", "network", "per_token"],
-    "BLiMP": ["blimp", "output_dir"]})
+    "Model": ["model_dir"], "Text": ["input", "blimp"],
+    "Scores": ["network", "per_token", "output_dir"]})
 
 if __name__ == "__main__":
     run()

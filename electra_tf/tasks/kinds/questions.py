@@ -218,7 +218,7 @@ def read_windows(encoder: RowEncoder, questions: tf.Tensor, texts: tf.Tensor, te
 def _beams(head: QuestionHead, hidden: tf.Tensor, allowed: tf.Tensor,
            config: TaskConfig) -> base.Outputs:
     """Returns the fields of `SpanBeams`, without `impossible` if the head does not score it."""
-    length = dimensions(allowed)[1]
-    size = (min if isinstance(length, int) else tf.minimum)(config.beam_size, length)
-    beams = head.beams(hidden, allowed, size)._asdict()
+    length = dimensions(allowed)[1]  # A number, or a tensor in a function of any length.
+    minimum = min if isinstance(length, int) else tf.minimum
+    beams = head.beams(hidden, allowed, minimum(config.beam_size, length))._asdict()
     return {name: part for name, part in beams.items() if part is not None}

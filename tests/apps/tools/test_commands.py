@@ -59,6 +59,10 @@ def test_refused_commands_write_nothing(pair, run, tmp_path):
     for program, arguments, words in (
             (convert_checkpoint, [f"--from={tmp_path}", f"--to={target}"], "holds no checkpoint"),
             (convert_checkpoint, [f"--from={pair}", f"--to={pair}"], "exists already"),
+            *((convert_checkpoint, [f"--from={source}", f"--to={target}", flag],
+               f"says itself what {flag.split('=')[0]} says for a checkpoint of Google")
+              for source in (pair, run) for flag in (
+                  "--lower_case=false", "--num_heads=2", f"--vocab_file={run / 'vocab.txt'}")),
             (convert_checkpoint, [f"--from={pair}", f"--to={tmp_path / 'file' / 'run'}"],
              "cannot write"),
             *((export_model, [f"--format={name}", *arguments], words)

@@ -152,6 +152,19 @@ def test_accuracies_of_pairs_are_saved_for_every_paradigm(run, scores, tmp_path,
         ["a", "1", "100.0", "%"], ["b", "4", "25.0", "%"], ["mean", "of", "2", "5", "62.5", "%"]]
 
 
+def test_pairs_are_compared_per_token_on_request(run, scores, tmp_path, capsys):
+    # Of a short and a long sentence, the sum and the mean prefer different ones.
+    words = np.array([len(sentence.split()) for sentence in SENTENCES])
+    sums = scores["generator"]
+    first, second = next((first, second) for first in range(len(words)) for second in range(
+        len(words)) if sums[first] > sums[second]
+        and sums[first] / words[first] < sums[second] / words[second])
+    write_pairs(tmp_path / "a.jsonl", (SENTENCES[first], SENTENCES[second]))
+    for options, accuracy in (({}, "100.0"), ({"per_token": True}, "0.0")):
+        _, lines = lines_of(capsys, model_dir=run, blimp=tmp_path, network="generator", **options)
+        assert lines[-1][0].split()[-2] == accuracy
+
+
 def test_unusable_files_of_pairs_are_refused(run, tmp_path):
     (tmp_path / "c.jsonl").write_text('{"sentence_good": "He runs."}\n')
     for blimp, words in ((tmp_path, r"c.jsonl:1: .*sentence_bad"),
@@ -161,3 +174,6 @@ def test_unusable_files_of_pairs_are_refused(run, tmp_path):
             command_flags.run(score_text, f"--model_dir={run}", f"--blimp={blimp}")
     with pytest.raises(flags.Error, match="input, blimp"):
         command_flags.run(score_text, f"--model_dir={run}")
+    with pytest.raises(UserError, match="--output_dir is for --blimp"):
+        command_flags.run(score_text, f"--model_dir={run}", f"--input={tmp_path / 'c.jsonl'}",
+                          f"--output_dir={tmp_path / 'out'}")
