@@ -72,6 +72,7 @@ $(STAMP): $(LOCKS)
 	  echo "error: no virtual environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
 	@$(BIN)/python $(INSTALL) -r requirements/build.lock
 	@$(BIN)/python $(INSTALL) $(SOURCES) -r requirements/program.lock -r requirements/dev.lock
+	@$(BIN)/python -m pip install --quiet --no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # Docstrings are read once, as that takes 10 s. For text of your own: --input='corpus/*.txt'.

@@ -7,14 +7,12 @@ B is batch, L length, N masked positions, V the vocabulary rounded up to a multi
 """
 
 import collections
-import sys
 
 import numpy as np
 import tensorflow as tf
 import tf_keras
 from sklearn.metrics import roc_auc_score
 
-sys.path.insert(1, f"{sys.path[0]}/..")  # The packages are beside this file's folder.
 from data_prep.sources import embedded
 from data_prep.vocabulary_learner import learn
 from electra_tf.config.corruption import MaskingConfig

@@ -202,7 +202,7 @@ def show_ending(run: Any, data_dir: str, meaning: str) -> None:
     extension.append(f"--num_train_steps={2 * steps}")
     commands = [f"demo: {demo} {model_dir}",
                 f"fine-tune: {command_line.command('finetune')} --task=classification "
-                + f"--train=labelled.csv {shell([f'--init_checkpoint={run.model_dir}'])}",
+                f"--train=labelled.csv {shell([f'--init_checkpoint={run.model_dir}'])}",
                 f"twice as long: {program} {directories} {shell(extension)}"]
     if run.examples("eval"):
         commands.insert(0, f"samples: {program} --mode=samples {directories}")
