@@ -29,7 +29,7 @@ class RowBatch(NamedTuple):
     """Examples of equal length; every array has B as its first dimension."""
 
     ids: np.ndarray  # int32 [B, L], or [B, G, L] for examples with parts.
-    padding_mask: np.ndarray  # bool of the same shape, False on padding.
+    padding_mask: np.ndarray  # bool of the same shape, False on padding; see `make_batch`.
     segment_ids: np.ndarray  # int32 of the same shape.
     present: np.ndarray  # bool [B], False on the padding rows of the last batch.
     targets: Mapping[str, np.ndarray]  # [B, ...]; those of words are [B, L], padded with zeros.
@@ -103,8 +103,8 @@ def make_batch(rows: Sequence[Row], batch_size: int, lengths: Sequence[int],
                pad_id: int) -> RowBatch:
     """Pads 1 to B examples to the shortest of `lengths` that holds all, and the batch to B.
 
-    Examples with parts get the most parts of all, a multiple of 4 above 4. The parts that are added
-    have one valid token, because heads read the first.
+    Examples with parts get the most parts of all, a multiple of 4 above 4. Rows and parts that are
+    added have one valid token: heads read the first, or the mean of the valid ones.
     """
     # The shape of a padded row: [L], or [G, L] with parts.
     longest = max(row.ids.shape[-1] for row in rows)
@@ -119,12 +119,11 @@ def make_batch(rows: Sequence[Row], batch_size: int, lengths: Sequence[int],
             batch[(index, *map(slice, value.shape))] = value
         return batch
 
-    # bool [B, L] or [B, G, L]; padding rows and parts are False, but for each part's first token.
+    # bool [B, L] or [B, G, L]; padding rows and parts are False, but for their first token.
     masks = [np.ones(row.ids.shape, bool) if row.padding_mask is None else row.padding_mask
              for row in rows]
     padding_mask = padded(masks, shape)
-    if padding_mask.ndim > 2:
-        padding_mask[:, :, 0] = True
+    padding_mask[..., 0] = True
 
     # Targets have one shape in all rows; those of words are padded like tokens.
     targets = {name: padded([np.asarray(row.targets[name]) for row in rows], np.shape(value))

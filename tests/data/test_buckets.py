@@ -43,7 +43,7 @@ def test_a_batch_is_padded_to_a_bucket_and_to_its_full_size():
     assert batch.ids.shape == batch.padding_mask.shape == batch.segment_ids.shape == (4, 24)
     assert batch.ids[0].tolist() == [1, 2, 3] + [9] * 21
     assert batch.ids[2].tolist() == [9] * 24
-    assert batch.padding_mask.sum(axis=1).tolist() == [3, 17, 0, 0]
+    assert batch.padding_mask.sum(axis=1).tolist() == [3, 17, 1, 1]  # Heads read a token.
     assert batch.segment_ids[0].tolist() == [0, 1, 1] + [0] * 21
     assert batch.present.tolist() == [True, True, False, False]
     assert batch.targets["label"].tolist() == [2, 1, 0, 0]

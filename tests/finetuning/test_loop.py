@@ -54,16 +54,20 @@ def test_a_sentence_without_words_is_predicted_without_a_warning(monkeypatch):
 
 @pytest.mark.parametrize("weights", ["1,3", "1e-6,3e-6"])
 @pytest.mark.parametrize("labels", [[0, 1, 1, 0, 0, 1, 0, 0], [1]])
-def test_a_step_divides_by_the_sum_of_class_weights(weights, labels):
+@pytest.mark.parametrize("architecture", ["electra", "modernbert"])
+def test_a_step_divides_by_the_sum_of_class_weights(weights, labels, architecture):
     """The mean and its gradient are those of PyTorch's CrossEntropyLoss(weight), by hand."""
+    pooling = {"electra": "cls", "modernbert": "mean"}[architecture]
     run = run_of(training__freeze_layers=-1, task__class_weights=weights, task__dropout=0.0,
-                 model__hidden_dropout=0.0, model__attention_dropout=0.0)
+                 model__hidden_dropout=0.0, model__attention_dropout=0.0,
+                 model__architecture=architecture, task__classifier_pooling=pooling)
     rows = [Row(np.array([2, 5 + index, 3], np.int32), np.zeros(3, np.int32),
                 {"label": np.int32(label)}) for index, label in enumerate(labels)]
     batch, model = make_batch(rows, 8, (4,), pad_id=0), run.build_model(1)
     tokens = tuple(part[:len(labels)] for part in (batch.ids, batch.segment_ids,
                                                    batch.padding_mask))
-    vectors = model.encoder.first(*map(tf.constant, tokens)).numpy().astype(float)
+    hidden = model.encoder(*map(tf.constant, tokens)).numpy().astype(float)
+    vectors = hidden[:, 0] if pooling == "cls" else hidden[:, :3].mean(axis=1)
     logits = vectors @ model.head.dense.kernel.numpy() + model.head.dense.bias.numpy()
     results = loop.compile_train_step(run, model, num_steps=1, seed=1)(
         batch.ids.shape, run.distributed(batch))
