@@ -18,13 +18,10 @@ distributions have low entropy.
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import tensorflow as tf
 
-from electra_tf.config.corruption import SamplingConfig
 from electra_tf.config.model import ModelConfig
-from electra_tf.core.errors import UserError
 from electra_tf.modeling import parameter_shapes, specs
 from electra_tf.modeling.corruption import cross_entropy
 from electra_tf.modeling.electra import ElectraModel, gather_vectors
@@ -36,7 +33,6 @@ from electra_tf.objectives.objective import LossOutput, WeightedMean, count
 from electra_tf.objectives.pretraining import (
     Arrays,
     MaskedBatch,
-    ObjectiveContext,
     generator_fields,
     score_predictions,
 )
@@ -56,14 +52,7 @@ class AdversarialObjective(ElectraObjective):
 
     model_class = AdversarialModel
     losses = ("policy_loss", "baseline_loss", "discriminator_loss")
-
-    def __init__(self, config: Any, context: ObjectiveContext):
-        """Refuses settings that sample from another distribution than the generator's."""
-        super().__init__(config, context)
-        if config.sampling != SamplingConfig():
-            raise UserError(
-                "objective.name=adversarial needs samples of the generator's own distribution: "
-                "leave the settings of sampling as they are.")
+    own_samples = True  # The policy gradient is that of the distribution that was drawn from.
 
     def compute(self, model: AdversarialModel, inputs: MaskedBatch, rng: Rng,
                 *, training: bool) -> LossOutput:

@@ -118,6 +118,7 @@ class ElectricObjective(ElectraObjective):
     """Electric's objective: min L_cloze(generator) + 50 L_NCE(discriminator)."""
 
     model_class = ElectricModel
+    own_samples = True  # The energies of other noise than q would be off by its log ratio to q.
 
     def denominators(self, inputs: MaskedBatch) -> Mapping[str, tf.Tensor]:
         """Returns the number of ordinary tokens for the generator, of all for the discriminator."""

@@ -8,7 +8,9 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.config.corruption import SamplingConfig
 from electra_tf.config.model import EncoderConfig, ModelConfig
+from electra_tf.core.errors import UserError
 from electra_tf.data.example import Batch
 from electra_tf.modeling import corruption
 from electra_tf.modeling.corruption import Distribution
@@ -79,8 +81,15 @@ class PretrainingObjective(Objective):
     """A method of objectives that detect replaced tokens, for fixed-noise evaluation. It takes a
     model and a `Batch`; it returns logits float32 [B, L], positive for probably replaced tokens."""
 
+    own_samples: ClassVar[bool] = False
+    """True if the losses are right for samples of the generator's own distribution alone."""
+
     def __init__(self, config: Any, context: ObjectiveContext):
-        """Takes sections model, masking, sampling and objective of `PretrainingConfig`."""
+        """Takes sections model, masking, sampling and objective; `UserError` for wrong samples."""
+        if self.own_samples and config.sampling != SamplingConfig():
+            raise UserError(
+                f"objective.name={config.objective.name} needs samples of the generator's own "
+                "distribution: leave the settings of sampling as they are.")
         self.config, self.context = config, context
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
@@ -166,11 +175,10 @@ def run_generator(generator: Generator, inputs: MaskedBatch, rng: Rng | None,
 
     `rng` is for dropout, which only training applies.
     """
-    masked = inputs.masked
     logits = generator(
         inputs.ids, inputs.original.segment_ids, inputs.original.padding_mask,
-        masked.positions, rng if training else None)
-    return score_predictions(logits, masked, training=training)
+        inputs.masked.positions, rng if training else None)
+    return score_predictions(logits, inputs.masked, training=training)
 
 
 def score_predictions(logits: tf.Tensor, masked: MaskedPositions,

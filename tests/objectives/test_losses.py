@@ -149,9 +149,13 @@ def test_the_discriminators_gradient_reaches_the_generator_by_policy_only():
     assert tape.gradient(sums["policy_loss"], head) is None
 
 
-def test_samples_of_another_distribution_are_refused():
-    with pytest.raises(UserError, match="needs samples of the generator's own distribution"):
-        objective("adversarial", **{"sampling.temperature": 2.0})
+@pytest.mark.parametrize("name", ["adversarial", "electric"])
+@pytest.mark.parametrize("changes", [
+    {"sampling.temperature": 2.0}, {"sampling.disallow_correct": True}])
+def test_samples_of_another_distribution_are_refused(name, changes):
+    """Noise q' gives ln(q'/q) - ln p as the best energy of NCE with ln q, instead of -ln p."""
+    with pytest.raises(UserError, match=f"={name} needs samples of the generator's own distrib"):
+        objective(name, **changes)
 
 
 def built(name):
