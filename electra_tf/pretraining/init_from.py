@@ -98,17 +98,18 @@ def copy_to_generator(weights: Weights, variables: Iterable[tf.Variable]
     sources = {name: ENCODER + name.removeprefix(GENERATOR) for name in shapes}
     above = next((name for name in weights if name.endswith(f"/{FINAL_NORM}/gamma")), None)
     sources |= {name: above for name in shapes if above and name.endswith(f"/{FINAL_NORM}/gamma")}
-    has_generator = any(name.startswith(f"{GENERATOR}/") for name in weights)
+    # Electric's generator can have embeddings alone; its towers have other names.
+    has_generator = any(name.startswith(f"{GENERATOR}/encoder/") for name in weights) or (
+        bool(shapes) and shapes.keys() <= weights.keys())
     if has_generator == bool(shapes):
         return weights, []
     if has_generator or any(source not in weights or weights[source].shape != shapes[name]
                             for name, source in sources.items()):
         return {name: value for name, value in weights.items()
-                if not name.startswith(f"{GENERATOR}_predictions/")}, []
-    layers = len({name.split("/")[2] for name in shapes
-                  if name.startswith(f"{GENERATOR}/encoder/")})
+                if not name.startswith((f"{GENERATOR}_predictions/", f"{GENERATOR}/"))}, []
+    layers = len({*re.findall(r"/encoder/layer_\d+/", " ".join(shapes))})
     copies: Weights = {name: weights[source] for name, source in sources.items()}
-    copied = "first layer" if layers == 1 else f"first {layers} layers"
+    copied = ("embeddings", "first layer")[layers] if layers < 2 else f"first {layers} layers"
     return {**weights, **copies}, [f"generator (copy of the encoder's {copied})"]
 
 

@@ -177,6 +177,30 @@ def test_a_generators_head_is_not_put_above_the_encoder(generator_width):
     assert assign_parts(model.trainable_variables, weights, "both") == ["generator_predictions"]
 
 
+@pytest.mark.parametrize(("generator_width", "notes"), [
+    (0.5, []), (1.0, ["generator (copy of the encoder's first 2 layers)"])])
+def test_electrics_embeddings_alone_are_no_generator(generator_width, notes):
+    config = tiny_networks.pretrained(model__generator_width=generator_width, model__num_heads=2,
+                                      model__intermediate_size=128,
+                                      model__tying="token_embeddings").config
+    electric, model = ElectricModel(config, seed=0), ElectraModel(config, seed=1)
+    weights, copies = init_from.copy_to_generator(
+        named_arrays.of(electric.variables), model.trainable_variables)
+    assert copies == notes
+    assert assign_parts(model.trainable_variables, weights, "electric") == (
+        [] if notes else ["generator"]) + ["generator_predictions"]
+    loaded, again = named_arrays.of(model.variables), ElectricModel(config, seed=1)
+    for variable in electric.discriminator.variables:
+        np.testing.assert_array_equal(loaded[variable.name.split(":")[0]], variable)
+    # And back: Electric's embeddings are those of the generator, or copies of the encoder's.
+    for parts, words in (((), []), (("generator/",), ["generator (copy of the encoder's "
+                                                      "embeddings)"])):
+        kept = {name: value for name, value in loaded.items() if not name.startswith(parts)}
+        weights, copies = init_from.copy_to_generator(kept, again.trainable_variables)
+        assert copies == words
+        assert "generator" not in assign_parts(again.trainable_variables, weights, "electra")
+
+
 @pytest.mark.parametrize(("changes", "has_generator"), [
     ({"model__positions": "rotary"}, True), ({"model__tying": "everything"}, False)])
 def test_a_run_takes_the_size_of_a_generator_without_a_discriminator(changes, has_generator):
