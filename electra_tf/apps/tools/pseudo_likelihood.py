@@ -57,10 +57,10 @@ class PseudoLikelihood:
 
     def score(self, sentences: Sequence[str], *, networks: Sequence[str] = (),
               per_token: bool = False) -> Mapping[str, np.ndarray]:
-        """Returns network -> scores, float64 [S] in nats; `UserError` for too long a sentence.
+        """Returns network -> scores, float64 [S] in nats.
 
         `networks` are names of some, by default of all. `per_token` divides each score by the
-        number of tokens in its sum, at least 1.
+        number of tokens in its sum. `UserError` for a sentence that is too long or has no tokens.
         """
         # Rows [CLS] pieces [SEP], none of them cut.
         encoder = RowEncoder(self._text, max_length=1 << 20)
@@ -69,8 +69,11 @@ class PseudoLikelihood:
         if len(longest) > self._max_length:
             raise UserError(f"a sentence has {len(longest)} tokens, and the model reads at most "
                             f"{self._max_length}; shorten or split it: {shown(sentence)}")
+        if empty := [text for text, row in zip(sentences, rows, strict=True) if len(row) == 2]:
+            raise UserError(f"sentences without tokens cannot be scored: {shown(empty[0])}; remove "
+                            "them.")
         # A sum of log probabilities for every sentence, or its mean per token.
-        lengths = [max(1, len(row) - 2) if per_token else 1 for row in rows]
+        lengths = [len(row) - 2 if per_token else 1 for row in rows]
         return {network: self._sums(network, rows) / lengths
                 for network in (networks or self.networks)}
 

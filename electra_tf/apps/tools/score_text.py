@@ -24,8 +24,8 @@ from absl import flags
 
 from electra_tf.core import command_line, storage
 from electra_tf.core.atomic_file import make_directory, write_json
-from electra_tf.core.errors import UserError
-from electra_tf.tasks.tables import read_lines, read_rows
+from electra_tf.core.errors import UserError, note
+from electra_tf.tasks.tables import read_lines, read_rows, suffix_of
 
 BLIMP_RESULTS = "blimp_results.json"
 
@@ -42,12 +42,16 @@ def main() -> None:
         paradigms = tfds_source.read_blimp(None)
     elif values.blimp:
         directory = storage.path(values.blimp)
-        paths = sorted(directory.glob("*.jsonl"))
+        paths = sorted(path for path in directory.glob("*.jsonl*") if suffix_of(path) == ".jsonl")
         if not paths:
             raise UserError(f"--blimp={directory} holds no .jsonl files; BLiMP has them in its "
                             "folder data/.")
-        paradigms = {path.stem: [(row.text("sentence_good"), row.text("sentence_bad"))
-                                 for row in read_rows(path)] for path in paths}
+        paradigms = {path.name.partition(".jsonl")[0]: [
+            (row.text("sentence_good"), row.text("sentence_bad")) for row in read_rows(path)]
+            for path in paths}
+    elif suffix_of(storage.path(values.input)) in (".tsv", ".csv", ".jsonl", ".json"):
+        raise UserError(f"--input={values.input} is a table, whose lines are no sentences; write "
+                        "one sentence per line into a .txt.")
     else:
         with storage.input_path(values.input) as path:
             lines = [line.strip().replace("\t", " ") for _, line in read_lines(path)]
@@ -96,11 +100,14 @@ def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model: Any,
     # Accuracy of every paradigm, and their mean.
     accuracies = {}
     for name, pairs in paradigms.items():
-        scores = model.score([*(good for good, _ in pairs), *(bad for _, bad in pairs)],
-                             networks=networks, per_token=per_token)
-        accuracies[name] = {network: float(np.mean(values[:len(pairs)] > values[len(pairs):]))
-                            for network, values in scores.items()}
+        scores = {network: np.split(values, 2) for network, values in model.score(
+            [sentence for column in zip(*pairs, strict=True) for sentence in column],
+            networks=networks, per_token=per_token).items()}
+        accuracies[name] = {network: float(np.mean(good > bad))
+                            for network, (good, bad) in scores.items()}
         print_row(name, len(pairs), accuracies[name])
+        if equal := max(int(np.sum(good == bad)) for good, bad in scores.values()):
+            note(f"{name}: {equal:,} of {len(pairs):,} pairs have equal scores, and count as wrong")
     mean = {network: float(np.mean([paradigm[network] for paradigm in accuracies.values()]))
             for network in networks}
     print_row(f"mean of {len(paradigms)}", sum(map(len, paradigms.values())), mean)

@@ -1,5 +1,6 @@
 """Pseudo-likelihoods, compared with sums computed one token at a time, and the printed scores."""
 
+import gzip
 import io
 import json
 
@@ -16,6 +17,7 @@ from electra_tf.formats import pretrained
 from electra_tf.formats.parts import build_networks
 from electra_tf.objectives.electra import ElectraLmModel
 from tests.support import command_flags, tiny_networks
+from tests.support.refusals import refused
 
 SENTENCES = ["word1 word2", "word3 word4 word5", "word9", "word6 word7 word8 word1",
              *(f"word{index} word{index + 1}" for index in range(20))]
@@ -125,22 +127,30 @@ def test_scores_per_token_of_standard_input(run, scores, capsys, monkeypatch):
 
 @pytest.mark.parametrize(("content", "words"), [
     (b"\n \n", "holds no sentences"), (b"\xff\xfe", "is UTF-16; convert it"),
-    (b"word1 " * 40, "42 tokens, and the model reads at most 32")])
+    (b"word1 " * 40, "42 tokens, and the model reads at most 32"),
+    ("word1\n\u200b\n".encode(), r"without tokens .*'\\u200b'")])
 def test_unusable_input_is_refused(run, tmp_path, capsys, content, words):
     (tmp_path / "in.txt").write_bytes(content)
     with pytest.raises(UserError, match=words):
         lines_of(capsys, model_dir=str(run), input=str(tmp_path / "in.txt"))
 
 
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.jsonl", "a.json.gz"])
+def test_a_table_is_not_scored_as_lines_of_text(run, tmp_path, name):
+    with refused(f"{name} is a table, .*one sentence per line"):
+        command_flags.run(score_text, f"--model_dir={run}", f"--input={tmp_path / name}")
+
+
 def write_pairs(path, *pairs):
-    path.write_text("".join(json.dumps(
-        {"sentence_good": good, "sentence_bad": bad, "pairID": "0"}) + "\n" for good, bad in pairs))
+    content = "".join(json.dumps({"sentence_good": good, "sentence_bad": bad, "pairID": "0"}) + "\n"
+                      for good, bad in pairs).encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
 
 
 def test_accuracies_of_pairs_are_saved_for_every_paradigm(run, scores, tmp_path, capsys):
     low, high = (SENTENCES[index] for index in np.argsort(scores["generator"])[[0, -1]])
     write_pairs(tmp_path / "b.jsonl", (high, low), *[(low, high)] * 3)
-    write_pairs(tmp_path / "a.jsonl", (high, low))
+    write_pairs(tmp_path / "a.jsonl.gz", (high, low))
     head, *_ = lines_of(capsys, model_dir=run, blimp=tmp_path, output_dir=tmp_path / "new" / "out")
     assert head[0].startswith(f"BLiMP, zero-shot: {run}, step 0")
     results = json.loads((tmp_path / "new" / "out" / score_text.BLIMP_RESULTS).read_text())
@@ -163,6 +173,12 @@ def test_pairs_are_compared_per_token_on_request(run, scores, tmp_path, capsys):
     for options, accuracy in (({}, "100.0"), ({"per_token": True}, "0.0")):
         _, lines = lines_of(capsys, model_dir=run, blimp=tmp_path, network="generator", **options)
         assert lines[-1][0].split()[-2] == accuracy
+
+
+def test_pairs_of_equal_scores_are_noted(run, tmp_path, capsys):
+    write_pairs(tmp_path / "a.jsonl", ("word1", "word1"), ("word1 word2", "word3"))
+    command_flags.run(score_text, f"--model_dir={run}", f"--blimp={tmp_path}")
+    assert "a: 1 of 2 pairs have equal scores, and count as wrong" in capsys.readouterr().err
 
 
 def test_unusable_files_of_pairs_are_refused(run, tmp_path):
