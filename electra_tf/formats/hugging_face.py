@@ -104,6 +104,12 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
     architecture = roformer.electra_class(config.architecture) or _infer_architecture(tensors)
     task, settings, objective = None, {}, Checkpoint.objective
     is_discriminator = architecture == ARCHITECTURES[DISCRIMINATOR]
+    is_task = with_task and architecture in hugging_face_heads.ARCHITECTURES | _BERT_HEADS.keys()
+    if (is_discriminator or is_task) and _infer_architecture(tensors) == "ElectraModel":
+        model_class = re.sub("For.*", "Model", config.architecture)
+        raise UserError(f"{weights_file(directory)} is of {config.architecture}, but without its "
+                        f'head; write "architectures": ["{model_class}"] in {CONFIG_FILE} to read '
+                        "the encoder alone.")
     is_rotary = model.positions == Positions.ROTARY
     encoder = model.discriminator
     shapes = discriminator(encoder).weights if is_discriminator else full_encoder(encoder)
@@ -118,7 +124,7 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
             has_generator and architecture == "ElectraModel"):
         if has_generator:
             model, weights = _read_generator(generator_directory, model, weights, text)
-    elif with_task and architecture in hugging_face_heads.ARCHITECTURES | _BERT_HEADS.keys():
+    elif is_task:
         if pooling is not Checkpoint.pooling:  # modules.json beside a head: a CrossEncoder.
             text_columns = text_columns or hugging_face_heads.PAIR
         task, settings, head = hugging_face_heads.from_hugging_face(
@@ -310,7 +316,8 @@ def encoder_entries(encoder: EncoderConfig, text: TextSettings) -> dict[str, Any
 
 def _read_network(directory: Path) -> tuple[Config, ModelConfig, dict[str, np.ndarray]]:
     """Returns config.json, the settings of the model, and the weights by PyTorch's names."""
-    weights_file(directory)
+    if not (directory / CONFIG_FILE).exists():
+        weights_file(directory)  # Names an adapter alone.
     read_config(directory)  # Its mistakes are reported before the weights are read.
     tensors = read_weights(directory)
     config, model = read_config(directory, tensors)
@@ -329,8 +336,11 @@ def read_config(directory: Path, tensors: Collection[str] = ()) -> tuple[Config,
     """
     path, max_bytes = directory / CONFIG_FILE, 4 * MIB  # 1 KB, and names of labels.
     more: dict[str, Any] = {}  # Settings of ModernBERT's layers.
-    if strict_json.read(path, dict[str, Any], max_bytes=max_bytes).get(
-            "model_type") == hugging_face_heads.MODERNBERT:
+    entries = strict_json.read(path, dict[str, Any], max_bytes=max_bytes)
+    if "registered_name" in entries:
+        raise UserError(f"{path} is of KerasHub, whose presets are not read; name the model in "
+                        "Hugging Face's format, such as google/electra-small-discriminator.")
+    if entries.get("model_type") == hugging_face_heads.MODERNBERT:
         config, more = modernbert.read_config(path)
     else:
         config = strict_json.read(path, Config, max_bytes=max_bytes)

@@ -121,7 +121,7 @@ def read_text(directory: Path) -> TextSettings:
         Normalization.of(config.do_lower_case, config.strip_accents),
         max_word_characters=_LIBRARY_WORD_CHARACTERS, final_sigma=config.do_lower_case is False)
     problem = capitals_in(vocabulary)
-    if file is None and config.do_lower_case is None and problem:
+    if not is_library_class and config.do_lower_case is None and problem:
         note_once(f"{directory} {problem}, so text is lower-cased, as in transformers; "
                   f'{{"do_lower_case": false}} in {SETTINGS_FILE} keeps capitals.')
     if file is not None:

@@ -195,6 +195,28 @@ def test_weights_that_do_not_fit_are_named(pair, change, words):
         pretrained.read(pair)
 
 
+def test_a_class_whose_head_is_missing_is_refused_with_the_entry_that_reads_its_encoder(
+        pair, checkpoint, tmp_path):
+    _, classifier = written(checkpoint, tmp_path, *CLASSES)
+    for directory, architecture in ((pair / "discriminator", "ElectraForPreTraining"),
+                                    (classifier, "ElectraForSequenceClassification")):
+        change_weights(directory, lambda weights: {
+            name: value for name, value in weights.items() if name.startswith("electra.")})
+        with refused(f'{architecture}, .*without its head.* "architectures": .*"ElectraModel"'):
+            pretrained.read(directory)
+        change_json(directory / "config.json", architectures=["ElectraModel"])
+        assert not pretrained.read(directory).has_discriminator
+
+
+def test_a_preset_of_kerashub_is_named(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({
+        "module": "keras_hub.src.models.electra.electra_backbone", "class_name": "ElectraBackbone",
+        "config": {"vocabulary_size": 30522}, "registered_name": "keras_hub>ElectraBackbone"}))
+    (tmp_path / "model.weights.h5").write_bytes(b"")
+    with refused("config.json is of KerasHub.*google/electra-small-discriminator"):
+        pretrained.read(tmp_path)
+
+
 @pytest.mark.parametrize(("tied", "change", "is_right"), [
     (True, 0.0, True), (False, 0.0, True), (False, None, False), (False, 1.0, False),
     (True, 1.0, False)])
@@ -253,7 +275,10 @@ def test_id2label_alone_gives_the_labels_and_encoders_need_none(
     assert list(task.labels) == labels
     assert (task.kind is Kind.MULTILABEL) == ("problem_type" in entries)
     is_stale = entries.get("label2id") and [*map(str, entries["label2id"])] != labels
-    assert ("label2id" in capsys.readouterr().err) == bool(is_stale)
+    err = capsys.readouterr().err
+    assert ("label2id" in err) == bool(is_stale)
+    assert ("has no id2label, so the labels are LABEL_0, " in err) == (
+        bool(is_stale) and not entries["id2label"])
 
 
 def test_a_generator_with_its_own_embeddings_has_them_at_its_own_size(tmp_path):

@@ -63,6 +63,20 @@ def test_a_cased_vocabulary_whose_files_do_not_say_so_is_lower_cased_with_a_note
     assert not capsys.readouterr().err
 
 
+@pytest.mark.parametrize("tokenizer_class", ["BertTokenizer", "PreTrainedTokenizerFast"])
+def test_capitals_that_only_tokenizer_json_keeps_are_noted(tmp_path, capsys, tokenizer_class):
+    """BertTokenizer follows its own default, the library's class tokenizer.json."""
+    text = TextSettings(vocabulary=Vocabulary((*SPECIAL_TOKENS, "the", "Berlin")),
+                        normalization=Normalization.of(False))
+    hugging_face_tokenizer.write_text(text, tmp_path, 512)
+    change_json(tmp_path / "tokenizer.json", **{"model/max_input_chars_per_word": 100})
+    change_json(tmp_path / "tokenizer_config.json", do_lower_case=None, strip_accents=None,
+                tokenizer_class=tokenizer_class)
+    is_lower = tokenizer_class == "BertTokenizer"
+    assert hugging_face_tokenizer.read_text(tmp_path).normalization.lower_case is is_lower
+    assert ("do_lower_case" in capsys.readouterr().err) == is_lower
+
+
 def test_two_vocabularies_that_disagree_are_refused(directory):
     (directory / "vocab.txt").write_text("\n".join(reversed(WORDS.tokens)))
     with refused("vocab.txt: the token of id 0 is 'covid-19', but another one in .*json; remove"):

@@ -93,6 +93,14 @@ def test_an_adapter_names_its_base_and_how_to_merge_it(pair, has_config):
         pretrained.read(directory)
 
 
+def test_a_pointer_of_git_lfs_is_named(pair):
+    """A clone without Git LFS has such files in the place of the large ones."""
+    (pair / "discriminator" / "model.safetensors").write_text(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 54236116\n")
+    with refused("model.safetensors is a pointer of Git LFS.*git lfs pull"):
+        pretrained.read(pair / "discriminator")
+
+
 @pytest.fixture
 def keras(checkpoint, pair):
     use_keras(pair, checkpoint)
