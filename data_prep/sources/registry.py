@@ -99,7 +99,8 @@ def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source: 
 
 def entries_of(text: str) -> tuple[InputEntry, ...]:
     """Returns the entries of --input; `UserError` if there is none, or one is ambiguous."""
-    entries = tuple(_entry(part) for part in filter(None, map(str.strip, text.split(","))))
+    parts = [text] if "," in text and storage.matching(text) else text.split(",")
+    entries = tuple(_entry(part) for part in filter(None, map(str.strip, parts)))
     if not entries:
         raise UserError("--input is empty; give file patterns separated by commas, or "
                         "embedded:python for Python's own documentation.")

@@ -25,11 +25,12 @@ _Row = tuple[int, list[str]]
 """Line number and cells, which are empty between sentences and documents."""
 
 
-def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged: bool = True,
-                 notes: list[str] | None = None) -> list[TaggedExample]:
-    """Returns the sentences of a file; `words` and `tags` are names or numbers of columns.
+def read_columns(path: Path, words: str = "text", tags: str = "label", keys: str = "", *,
+                 tagged: bool = True, notes: list[str] | None = None) -> list[TaggedExample]:
+    """Returns the sentences of a file; the first arguments are names or numbers of columns.
 
-    By default words are in the first column and tags, as they are written, in the last. `notes`
+    By default words are in the first column and tags, as they are written, in the last, and the key
+    of a sentence is its first line; otherwise it is the cell of `keys` in this line. `notes`
     receives a line on what was read and left out. `tagged=False` reads tags only from a column that
     is selected and exists. `UserError` for no sentences, uneven columns, and columns without words
     or tags.
@@ -61,6 +62,7 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
     word = _column_index(path, "--text_columns", words, 0, width, names)
     has_tags = tagged or tags in names or (tags.isdecimal() and int(tags) <= width)
     tag = _column_index(path, "--label_column", tags, width - 1, width, names) if has_tags else None
+    key = _column_index(path, "--key_column", keys, 0, width, names) if keys else None
     for number, cells in itertools.chain.from_iterable(sentences):
         if len(cells) != width or (tagged and width < 2):
             expected = "at least 2" if len(cells) == width else str(width)
@@ -86,7 +88,7 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", *, tagged
             "" if divider is None else f", numbers of sentences in column {divider + 1}",
             *(f"; {count:,} {kind} left out" for kind, count in left_out.items() if count)]))
     return [TaggedExample(
-        key=str(sentence[0][0]), words=tuple(cells[word] for _, cells in sentence),
+        key=str(sentence[0][0] if key is None else sentence[0][1][key]), words=tuple(cells[word] for _, cells in sentence),
         tags=None if tag is None else tuple(cells[tag] for _, cells in sentence))
         for sentence in sentences]
 

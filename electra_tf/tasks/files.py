@@ -36,6 +36,9 @@ _OTHER_FORMATS = {
     "columns from them and their .txt, for --text_columns=4 --label_column=1",
     r"(?i)\A<(\?xml version|!doctype html|html[^>\n]*>\n)":
         "XML or HTML; write one word and its tag per line",
+    r"\A#begin document [^\n]*\n\S+\s+\d+\s+\d+\s": "CoNLL-2012, whose last columns vary in number "
+    "and have spans in brackets; `grep -v '^#' FILE | awk '{print $4, $5}'` writes words and parts "
+    "of speech",
     # All lines have a comma, none a tab, and the first names a column or none has a space.
     r"(?i)\A(?=.*\b(word|token|form)s?\b|[^ ]*\Z)([^\t\n,]*+,[^\t\n]*+(\n|\Z)){2,}+\Z": _COMMAS}
 """Content that is no column file -> what it is, and what to do."""
@@ -222,8 +225,8 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True,
                     f"{path}: lines of several words such as {shown(' '.join(lines[0]))}; to tag a "
                     "sentence write one word per line and an empty line after it, or "
                     f'.jsonl: {{"{spec.text_columns[0]}": ["He", "runs", "."]}}.')
-        examples = read_columns(path, spec.text_columns[0], spec.label_column, tagged=labelled,
-                                notes=tag_notes)
+        examples = read_columns(path, spec.text_columns[0], spec.label_column, spec.key_column,
+                                tagged=labelled, notes=tag_notes)
     # Tags in one scheme, and a note on what was read.
     examples = in_iob2(path, examples, spec.labels, tag_notes)
     tag_notes += _long_sentence(examples)

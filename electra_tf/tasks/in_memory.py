@@ -125,9 +125,8 @@ def texts_of(title: str, spec: TaskSpec, data: Any) -> list[str | list[str]]:
                             f"{', '.join(map(str, data.columns))}; rename columns.")
         data = (data[names[0]] if len(names) == 1
                 else zip(*(data[name] for name in names), strict=True))
-    return [to_string(example, f"{title}:{number}") if isinstance(example, str | bytes)
-            else [to_string(text, f"{title}:{number}")
-                  for text in to_list(example, "every example")]
+    return [[to_string(text, f"{title}:{number}") for text in example]
+            if isinstance(example, list | tuple) else to_string(example, f"{title}:{number}")
             for number, example in enumerate(to_list(data, title), start=1)]
 
 

@@ -193,8 +193,7 @@ def _paragraphs(path: Path) -> Iterator[tuple[str, _Paragraph]]:
         content = b"[" + joined + b"]"
     if content.startswith(b"["):
         content = b'{"data":' + content + b"}"
-    fix = ("; a line has question, context and answers, or the first one MRQA's header"
-           if is_lines else "")
+    fix = "; a file has SQuAD's articles, or rows with question, context and answers, or is MRQA's"
     for number, article in enumerate(_parsed(str(path), content, _SquadFile, fix).data):
         for index, paragraph in enumerate(article.paragraphs):
             yield f"{path}: data[{number}].paragraphs[{index}].", paragraph

@@ -24,9 +24,9 @@ _QUOTED_FILE = re.compile(rf'(?:(?:{QUOTED_CELL}|[^"\t\n]*+)(?:[\t\n]|$))*+')
 LABEL_NAMES = ("label", "labels", "tags", "tag", "ner_tags", "ner", "class", "category", "target")
 """Usual names of the column of labels or tags in a header."""
 _LABEL_NAME = re.compile(
-    r".*(label|score|duplicate|similar|relatedness|judge?ment|paraphrase|entailment).*"
+    r".*(label|score|duplicate|similar|cosine|relatedness|judge?ment|paraphrase|entailment).*"
     r"|(is_?|ner_)?(class|category|target|tag|quality|gold|rating|relevance|match|sentiment)s?"
-    r"|y|ner|is_?(relevant|same|positive)")
+    r"|y|ner|sim|relation|is_?(relevant|same|positive)")
 _Cells = Iterator[tuple[int, list[str]]]
 """Line number and cells of each row."""
 
@@ -293,7 +293,7 @@ def json_rows(path: Path) -> Iterator[TableRow]:
         try:
             values = strict_json.parse(line)
         except strict_json.Unreadable as error:
-            advice = " Write an object per line, or one list." if is_whole else ""
+            advice = " Write an object per line, or one list." if is_list or is_whole else ""
             raise UserError(f"{path}:{number}: {error}.{advice}") from None
         for position, row in enumerate(values, start=1) if is_list else [(number, values)]:
             if not isinstance(row, dict):

@@ -18,6 +18,7 @@ from tests.support.refusals import refused
     (Kind.QUESTION_ANSWERING, [pandas.Series(["Who?", "What?"]),
                                pandas.Series(["a text", "the text"])], "a list of columns is"),
     (Kind.TAGGING, [["the", None]], "must be a string"),
+    (Kind.CLASSIFICATION, ["a", None], "examples:2 must be a string. Received: None"),
     (Kind.QUESTION_ANSWERING, ["the chef"], "reads pairs of a question and its context")])
 def test_other_examples_are_refused_in_one_line(task_directories, kind, examples, named):
     with refused(named):

@@ -115,6 +115,14 @@ def test_other_layouts_are_refused_with_the_flags_that_read_them(tmp_path, text,
         read(tmp_path, text, flags["text"], flags["label"])
 
 
+def test_a_column_may_have_the_keys_of_sentences(tmp_path):
+    path = write(tmp_path / "a.txt", "id\tword\ttag\nx7\tEU\tB-ORG\nx7\tran\tO\n\nx8\tHe\tO\n")
+    for keys in ("id", "1"):
+        assert [example.key for example in read_columns(path, "word", "tag", keys)] == ["x7", "x8"]
+    with refused("--key_column=key: .* 3 columns, named id, word, tag; --key_column=1 selects"):
+        read_columns(path, "word", "tag", "key")
+
+
 def test_words_to_tag_need_no_tags(tmp_path):
     for text, column, words in (("#\n#tag\n# x\n", "text", "# #tag"), (CONLLU, "2", "Du bist ."),
                                 ("He\nruns\n", "2", "He runs")):

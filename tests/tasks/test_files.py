@@ -238,6 +238,8 @@ LABEL_STUDIO = [{"id": 1, "data": {"text": "Al Bo"}, "annotations": [{"result": 
     ("a.jsonl", '{"text": "Al Bo", "label": [[0, 5, "PER"]]}', "doccano"),
     ("a.json", '{"text": "Al", "tokens": [{"text": "Al"}], "spans": []}', "JSON of .*Prodigy"),
     ("a.ann", "T1\tPER 0 5\tAl Bo\nT2\tPER 7 9\tCy\n", "BRAT"),
+    ("a.conll", "#begin document (nw/x); part 000\nnw/x   0   0   Al   NNP   (TOP*   -   *   -\n"
+     "nw/x   0   1   ran   VBD   *)   -   -   *   -\n\n#end document\n", "CoNLL-2012.*grep"),
     ("a.txt", 'Sentence #,Word,Tag\nSentence: 1,Al,B-PER\nSentence: 1,",",O\n', "commas"),
     ("a.csv", "Al\tB-PER\nBo,O\n", "commas")])
 def test_other_formats_of_tags_are_named(tmp_path, name, content, message):
@@ -316,6 +318,7 @@ PLAIN = spec()
     ("a.tsv", "sentence\tlabel\nx\t1\n", PLAIN, ":2: no .*'text'.*sentence.*--text_columns"),
     ("a.jsonl", '{"text": "x", "label": null}\n', PLAIN, "'label' must be text"),
     ("a.jsonl", '{"text": "x", "label": "y"}\n{"a": \n', PLAIN, ":2: not JSON"),
+    ("a.jsonl", '["x", "y"]\n["z", "w"]\n', PLAIN, "Write an object per line, or one list"),
     ("a.tsv", "text\tlabel\n1\t2\n1\n", PLAIN, r":3: 1 columns.* 2 .*\(text, label\)"),
     ("a.tsv", "text\tlabel\n", PLAIN, "no rows"),
     ("a.tsv", b"text\tlabel\n1\t\xff\n", PLAIN, ":2: not UTF-8 at byte 3.*`iconv -f latin1 -t "),

@@ -110,7 +110,7 @@ def test_texts_without_labels_are_those_of_named_columns_and_no_names_of_columns
                     text_columns=("a", "b"))
     frame = table({"b": OTHERS, "a": TEXTS, "id": LABELS})
     assert in_memory.texts_of("unlabelled", spec, frame) == PAIRS
-    for data, words in (([{"a": "x", "b": "y"}], "every example must be a list"),
+    for data, words in (([{"a": "x", "b": "y"}], "unlabelled:1 must be a string"),
                         ((TEXTS[:2], OTHERS[:2]), "ambiguous"),
                         (frame[["id", "a"]], "unlabelled have no column 'b'")):
         with refused(words):

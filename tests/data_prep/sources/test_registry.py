@@ -134,5 +134,8 @@ def test_a_name_with_brackets_is_a_file_if_it_matches_none_as_a_pattern(tmp_path
     (tmp_path / "b[1].jsonl").write_text('{"text": "Two."}')
     assert read(f"{tmp_path}/a[1].txt") == [["One."]]
     assert read(f"jsonl:{tmp_path}/b[1].jsonl") == [["Two."]]
+    (tmp_path / "Doe, J.txt").write_text("Four.")
+    assert read(f"{tmp_path}/Doe, J.txt") == [["Four."]]
+    assert read(f"jsonl:{tmp_path}/b[1].jsonl,text:{tmp_path}/Doe? J.txt") == [["Two."], ["Four."]]
     (tmp_path / "a1.txt").write_text("Three.")
     assert read(f"{tmp_path}/a[1].txt") == [["Three."]]

@@ -201,6 +201,8 @@ def test_a_column_of_0_and_1_beside_pairs_is_one_of_labels(tmp_path, first, text
 @pytest.mark.parametrize(("arguments", "words"), [
     ({"train": "a\tb\tscore\nx\ty\t0\nz\tw\t5\n", "texts": ("a", "b"), "label": "score"},
      "without the column 'score'"),
+    *(({"train": f"a\tb\t{name}\nx\ty\t0.2\nz\tw\t0.9\n", "texts": ("a", "b")},
+       f"without the column '{name}'") for name in ("cosine", "sim", "relation")),
     ({"train": "text\nx\nx\n"}, "two different rows"),
     ({"train": PAIRS, "texts": ("a",), "dev": SCORED}, "--dev and --test"),
     ({"train": PAIRS, "texts": ("a", "b"), "dev": SCORED.replace("2.5", "nan"),
