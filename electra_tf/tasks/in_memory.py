@@ -74,7 +74,8 @@ def write(title: str, kind: Kind, data: Any, labels: Any = None, *,
     text_columns = tuple(text_columns) or _columns_of(rows[0], kind)
     label_columns = files.label_columns(kind, label_column)
     if labels is not None:
-        if kind is Kind.MULTILABEL and len(getattr(labels, "shape", ())) == 2:
+        shape = tuple(getattr(labels, "shape", ()))  # That of lists of several lengths has a None.
+        if kind is Kind.MULTILABEL and len(shape) == 2 and None not in shape:
             labels = _label_sets(title, labels, label_columns)
         labels = to_list(labels, f"labels of {title}")
         _require_equal_lengths(title, {"texts": rows, "labels": labels})

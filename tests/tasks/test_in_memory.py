@@ -70,7 +70,7 @@ FORMS = [
         lambda: (np.array(TEXTS, object), np.array(NUMBERS, object))]),
     ("tagging", WORDS, TAGS, [lambda: (tf.ragged.constant(WORDS), tf.ragged.constant(TAGS))]),
     ("multilabel", TEXTS, SETS, [
-        lambda: ({"text": TEXTS, "label": SETS},),
+        lambda: ({"text": TEXTS, "label": SETS},), lambda: (TEXTS, tf.ragged.constant(SETS)),
         lambda: (TEXTS, table(dict(zip("ab", zip(*MATRIX, strict=True), strict=True))))])]
 """Kind of task, texts and labels, and other forms of them."""
 
