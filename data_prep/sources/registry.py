@@ -137,8 +137,8 @@ def _entry(entry: str) -> InputEntry:
             raise UserError(f"--input: a share must be in (0, {_MAX_SHARE}]. Received: "
                             f"{shown(entry)}")
     # The source's name, unless "name:" begins a path; then the pattern and its field.
-    match = _NAMED.fullmatch(text)
-    if match is None or (match["source"] not in SOURCES and storage.matching(text)):
+    if not (match := _NAMED.fullmatch(text)) or (
+            match["source"] not in SOURCES and storage.matching(text)):
         return InputEntry(text=text, pattern=text, share=share)
     source, pattern = match["source"], match["rest"]
     if source not in SOURCES:

@@ -4,7 +4,6 @@ from electra_tf.core.errors import UserError
 
 HEAD_BYTES = 1 << 12
 """Bytes of a file's beginning that `require_text` needs."""
-LFS_POINTER = b"version https://git-lfs"
 TO_JSON_LINES = "('FILE').to_json('rows.jsonl', orient='records', lines=True)\"`"
 _KINDS = {
     b"PK\x03\x04": "a zip archive or an Office document; unpack it with unzip, or save it as text "
@@ -17,7 +16,7 @@ _KINDS = {
     b"%PDF-": "a PDF; extract its text with pdftotext",
     b"{\\rtf": "RTF; save it as text in UTF-8",
     b"\xd0\xcf\x11\xe0": "an Office document; save it as text in UTF-8",
-    LFS_POINTER: "a pointer of Git LFS; get the file itself with `git lfs pull`",
+    b"version https://git-lfs": "a pointer of Git LFS; get the file itself with `git lfs pull`",
     b"PAR1": "Parquet; data_prep reads it with --input='parquet:PATTERN#COLUMN', other programs "
              f"read JSON lines: `python -c \"import pandas; pandas.read_parquet{TO_JSON_LINES}",
     b"ARROW1": "an Arrow file; write JSON lines with "

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from electra_tf.core.errors import UserError, shown, tensorflow_reason
-from electra_tf.core.file_kinds import LFS_POINTER, require_text
+from electra_tf.core.file_kinds import require_text
 
 MIB = 1 << 20
 PIPE = "-"
@@ -246,7 +246,7 @@ def read_bytes(path: Path, max_bytes: int, absent: str = "") -> bytes:
     if len(content) > max_bytes:
         raise UserError(f"{path} is larger than {max_bytes:,} bytes, the maximum for a file of its "
                         "kind; name the right file.")
-    if content.startswith(LFS_POINTER):
+    if content.startswith(b"version "):  # A pointer of Git LFS.
         require_text(path, content)
     return content
 

@@ -107,9 +107,8 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
     is_task = with_task and architecture in hugging_face_heads.ARCHITECTURES | _BERT_HEADS.keys()
     if (is_discriminator or is_task) and _infer_architecture(tensors) == "ElectraModel":
         model_class = re.sub("For.*", "Model", config.architecture)
-        raise UserError(f"{weights_file(directory)} is of {config.architecture}, but without its "
-                        f'head; write "architectures": ["{model_class}"] in {CONFIG_FILE} to read '
-                        "the encoder alone.")
+        raise UserError(f"{weights_file(directory)} is of {config.architecture} without its head; "
+                        f'"architectures": ["{model_class}"] in {CONFIG_FILE} reads the encoder.')
     is_rotary = model.positions == Positions.ROTARY
     encoder = model.discriminator
     shapes = discriminator(encoder).weights if is_discriminator else full_encoder(encoder)
@@ -155,17 +154,14 @@ def read(path: Path, *, encoder_only: bool = False, with_task: bool = True,
 
 def _infer_architecture(tensors: Weights) -> str:
     """Returns the class of a network whose config.json doesn't name it, by its weights."""
-    for weight, architecture in {
-            "discriminator_predictions.dense.weight": ARCHITECTURES[DISCRIMINATOR],
-            "generator_predictions.dense.weight": ARCHITECTURES[GENERATOR],
-            "classifier.out_proj.weight": "ElectraForSequenceClassification",
-            "qa_outputs.weight": "ElectraForQuestionAnswering"}.items():
-        if weight in tensors:
-            return architecture
-    if "classifier.weight" not in tensors:
-        return "ElectraModel"
-    return ("BertForSequenceClassification" if f"{_prefix(tensors)}pooler.dense.weight" in tensors
-            else "ElectraForTokenClassification")
+    has_pooler = f"{_prefix(tensors)}pooler.dense.weight" in tensors
+    return next((architecture for weight, architecture in {
+        "discriminator_predictions.dense.weight": ARCHITECTURES[DISCRIMINATOR],
+        "generator_predictions.dense.weight": ARCHITECTURES[GENERATOR],
+        "classifier.out_proj.weight": "ElectraForSequenceClassification",
+        "qa_outputs.weight": "ElectraForQuestionAnswering",
+        "classifier.weight": "BertForSequenceClassification" if has_pooler
+        else "ElectraForTokenClassification"}.items() if weight in tensors), "ElectraModel")
 
 
 def _read_generator(directory: Path, model: ModelConfig, weights: Weights,
@@ -231,19 +227,12 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
     """
     if checkpoint.task is not None:
         # A fine-tuned model: the encoder and the head of Hugging Face's class.
-        head, entries = hugging_face_heads.to_hugging_face(checkpoint)
-        encoder = checkpoint.config.discriminator
-        weights = {name: value for name, value in checkpoint.weights.items()
-                   if not name.startswith(hugging_face_heads.HEAD)}
-        require_exactly(weights, full_encoder(encoder), checkpoint.source)
         task = hugging_face_heads.task_config(checkpoint)
-        _write_network(checkpoint.text, directory, encoder, weights, entries, head,
-                       task.max_seq_length)
+        write_encoder(checkpoint, directory, *hugging_face_heads.to_hugging_face(checkpoint),
+                      task.max_seq_length)
         if task.long_texts is not LongTexts.TRUNCATE:
             note(f"transformers cuts texts at {task.max_seq_length} tokens; this model was trained "
                  f"with task.long_texts={task.long_texts}, which converting back restores.")
-        if checkpoint.pooling.normalize:
-            sentence_transformers.write(checkpoint.pooling, encoder.hidden_size, directory)
         return
     parts.require_networks(checkpoint)
     # The networks of pre-training, each with its own copy of shared embeddings.
@@ -258,22 +247,28 @@ def write(checkpoint: Checkpoint, directory: Path) -> None:
             note("ModernBERT's embeddings have the hidden size: the generator is not written. "
                  "model.generator_width=1 makes one that can be.")
             continue
-        _write_network(checkpoint.text, directory / name, encoder, weights, {
-            "architectures": [ARCHITECTURES[name] if has_head else "ElectraModel"]}, {})
+        _write_network(checkpoint.text, directory / name, encoder, weights, {}, {
+            "architectures": [ARCHITECTURES[name] if has_head else "ElectraModel"]})
 
 
-def write_encoder(checkpoint: Checkpoint, directory: Path) -> None:
-    """Writes the encoder alone and its pooling into a directory, without `discriminator/`."""
+def write_encoder(checkpoint: Checkpoint, directory: Path, head: Weights | None = None,
+                  entries: Mapping[str, Any] | None = None, max_length: int | None = None) -> None:
+    """Writes the encoder and its pooling into a directory, without `discriminator/`.
+
+    `head` has the weights of a task's head, `entries` are those of config.json about it.
+    """
     encoder = checkpoint.config.discriminator
-    require_exactly(checkpoint.weights, full_encoder(encoder), checkpoint.source)
-    _write_network(checkpoint.text, directory, encoder, checkpoint.weights,
-                   {"architectures": ["ElectraModel"]}, {})
+    weights = {name: value for name, value in checkpoint.weights.items()
+               if not name.startswith(hugging_face_heads.HEAD)}
+    require_exactly(weights, full_encoder(encoder), checkpoint.source)
+    _write_network(checkpoint.text, directory, encoder, weights, head or {},
+                   entries or {"architectures": ["ElectraModel"]}, max_length)
     if checkpoint.pooling.normalize:
         sentence_transformers.write(checkpoint.pooling, encoder.hidden_size, directory)
 
 
 def _write_network(text: TextSettings, directory: Path, encoder: EncoderConfig, weights: Weights,
-                   entries: Mapping[str, Any], head: Weights, max_length: int | None = None
+                   head: Weights, entries: Mapping[str, Any], max_length: int | None = None
                    ) -> None:
     """Writes one network; `entries` are those of the head in config.json, `head` its weights."""
     # PyTorch's kernels are [out, in].

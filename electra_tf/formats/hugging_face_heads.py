@@ -148,11 +148,10 @@ def to_hugging_face(checkpoint: Checkpoint) -> tuple[Weights, dict[str, Any]]:
     # Entries of config.json, with the settings that are not the recipe's.
     config = head_entries(spec)
     task, default = task_config(checkpoint), recipe(spec.name, checkpoint.config).task
-    settings = {name: value for name, value in vars(task).items()
-                if value != getattr(default, name) and f"task.{name}" not in form.settings}
+    stored = {"task.dropout", "task.max_seq_length", "task.classifier_pooling", *form.settings}
     config |= {"classifier_dropout": task.dropout, "electra_tf": _entry(spec, precision | {
-        f"task.{name}": value for name, value in settings.items()
-        if name not in ("dropout", "max_seq_length", "classifier_pooling")})}
+        f"task.{name}": value for name, value in vars(task).items()
+        if value != getattr(default, name) and f"task.{name}" not in stored})}
     if modern:
         config["classifier_pooling"] = task.classifier_pooling
     return {name: value.T for name, value in weights.items()}, config

@@ -88,7 +88,8 @@ def read_columns(path: Path, words: str = "text", tags: str = "label", keys: str
             "" if divider is None else f", numbers of sentences in column {divider + 1}",
             *(f"; {count:,} {kind} left out" for kind, count in left_out.items() if count)]))
     return [TaggedExample(
-        key=str(sentence[0][0] if key is None else sentence[0][1][key]), words=tuple(cells[word] for _, cells in sentence),
+        key=str(sentence[0][0] if key is None else sentence[0][1][key]),
+        words=tuple(cells[word] for _, cells in sentence),
         tags=None if tag is None else tuple(cells[tag] for _, cells in sentence))
         for sentence in sentences]
 
@@ -151,10 +152,8 @@ def _tabs_separate(lines: Sequence[str]) -> bool:
 
 
 def _cells(line: str, by_tabs: bool) -> list[str]:
-    if by_tabs:
-        cells = [cell.strip(" ") for cell in line.split("\t")]
-    else:
-        cells = re.split("[ \t]+", line)
+    cells = ([cell.strip(" ") for cell in line.split("\t")] if by_tabs
+             else re.split("[ \t]+", line))
     return [] if not any(cells) or cells[0] == "-DOCSTART-" else cells
 
 

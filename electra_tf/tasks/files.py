@@ -42,6 +42,7 @@ _OTHER_FORMATS = {
     # All lines have a comma, none a tab, and the first names a column or none has a space.
     r"(?i)\A(?=.*\b(word|token|form)s?\b|[^ ]*\Z)([^\t\n,]*+,[^\t\n]*+(\n|\Z)){2,}+\Z": _COMMAS}
 """Content that is no column file -> what it is, and what to do."""
+_UNKNOWN_LABEL = "a label that the task lacks, which is left out"
 _REPEATED_KEY = "the key of an earlier row; predictions keep all rows, in their order"
 _SPANS = ("JSON of Label Studio, Prodigy, doccano or spaCy has texts with spans instead: export "
           "CoNLL2003, or split texts and spans by spacy.training.offsets_to_biluo_tags.")
@@ -150,9 +151,8 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
             _label_set, sets=_label_sets(path, labels[0], rows(), known, notes))
 
     # The rows, with counts of what was converted or left out.
-    num_rows, num_unknown, keys = 0, 0, set[str]()
-    for row in rows(notes=notes):
-        num_rows += 1
+    num_rows, keys = 0, set[str]()
+    for num_rows, row in enumerate(rows(notes=notes), start=1):
         if labelled and row.values.get("answer") in ("reject", "ignore") and "answer" not in (
                 *spec.text_columns, *labels):
             raise row.error("Prodigy's answer is not \"accept\", so the label may not apply; keep "
@@ -165,7 +165,7 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
         with contextlib.nullcontext() if labelled else contextlib.suppress(UserError):
             label = read_label(row, *labels)
         if not labelled and known and isinstance(label, str) and label not in known:
-            num_unknown, label = num_unknown + 1, None
+            counts[_UNKNOWN_LABEL], label = counts[_UNKNOWN_LABEL] + 1, None
         texts = tuple(map(row.text, spec.text_columns))
         if not all(map(str.strip, texts)):
             counts["an empty text; training leaves them out, predictions keep them"
@@ -174,8 +174,6 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
     if notes is not None and not published:
         notes += [f"{path}: {count:,} of {num_rows:,} rows have {what}"
                   for what, count in counts.items() if count]
-        if num_unknown:
-            notes.append(f"{path}: {num_unknown:,} labels that the task lacks are left out")
 
 
 def is_empty(texts: Sequence[str], kind: Kind) -> bool:

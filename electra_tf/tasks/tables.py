@@ -91,9 +91,7 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None, selected: Seq
     if suffix in (".jsonl", ".json"):
         rows = json_rows(path)
     elif suffix in (".csv", ".tsv") or (suffix == ".txt" and columns):
-
-        # What separates the columns.
-        # Text between tabs is often unquoted, so that the first lines may have commas, too.
+        # What separates columns: text between tabs is often unquoted, and may have commas, too.
         head = [line for _, line in itertools.islice(read_lines(path), 20) if line] or [""]
         marks = ",;\t" if suffix == ".csv" and not all("\t" in line for line in head) else "\t"
         separator = next((mark for mark in marks if mark in head[0]), marks[0])

@@ -88,7 +88,6 @@ def _rows(dataset: str, split: str, data_dir: Path | None) -> Iterable[Mapping[s
     """Yields rows of a data set, downloaded if needed: texts as `str`, classes as their names."""
     tfds = _library(dataset)
     try:
-
         # Downloads a data set only if its server answers within seconds.
         builder = tfds.builder(dataset, data_dir=data_dir)
         if not (builder.data_path / "dataset_info.json").exists():

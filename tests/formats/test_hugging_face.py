@@ -202,7 +202,7 @@ def test_a_class_whose_head_is_missing_is_refused_with_the_entry_that_reads_its_
                                     (classifier, "ElectraForSequenceClassification")):
         change_weights(directory, lambda weights: {
             name: value for name, value in weights.items() if name.startswith("electra.")})
-        with refused(f'{architecture}, .*without its head.* "architectures": .*"ElectraModel"'):
+        with refused(f'{architecture} without its head; "architectures": ..ElectraModel"'):
             pretrained.read(directory)
         change_json(directory / "config.json", architectures=["ElectraModel"])
         assert not pretrained.read(directory).has_discriminator

@@ -76,7 +76,8 @@ def test_labels_of_a_file_to_predict_are_read_if_they_are_there(tmp_path):
         notes = []
         examples = KINDS[task.kind].read([path], task, labelled=False, notes=notes)
         assert [example.label for example in examples] == expected
-        assert notes == [f"{path}: 1 labels that the task lacks are left out"] * bool(task.labels)
+        assert notes == [f"{path}: 1 of 3 rows have a label that the task lacks, which is left out"
+                         ] * bool(task.labels)
 
 
 def test_several_files_are_one_whose_keys_name_them(tmp_path):

@@ -44,7 +44,7 @@ class PseudoLikelihood:
                             "discriminator: it was fine-tuned, or converted without them. Name a "
                             "pre-training run.")
         # The network that ranks by default: Electric's discriminator, otherwise the first one.
-        self.best = DISCRIMINATOR if has_energies(checkpoint) else self.networks[0]
+        self.best = DISCRIMINATOR if self._energies else self.networks[0]
         # TensorFlow's graph rewriting delays each length, and prints warnings that have no switch.
         tf.config.optimizer.set_experimental_options({NO_REWRITING: True})
         compile_silently()
@@ -78,11 +78,7 @@ class PseudoLikelihood:
                 for network in (networks or self.networks)}
 
     def _sums(self, network: str, rows: Sequence[np.ndarray]) -> np.ndarray:
-        """Returns the scores of rows, float64 [S].
-
-        The discriminator reads a row once; others once per token but [CLS] and [SEP], with this
-        token hidden.
-        """
+        """Returns the scores of rows, float64 [S]."""
         # Sentence and hidden position of every row to read, 0 for none, short sentences first.
         readings = [(sentence, position) for sentence, row in enumerate(rows)
                     for position in ([0] if network == DISCRIMINATOR else range(1, len(row) - 1))]

@@ -54,8 +54,8 @@ def main() -> None:
                         "one sentence per line into a .txt.")
     else:
         with storage.input_path(values.input) as path:
-            lines = [line.strip().replace("\t", " ") for _, line in read_lines(path)]
-        sentences = list(filter(None, lines))
+            sentences = [line.strip().replace("\t", " ") for _, line in read_lines(path)
+                         if line.strip()]
         if not sentences:
             raise UserError(f"--input={values.input} holds no sentences; write one per line.")
 
@@ -86,9 +86,9 @@ def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model: Any,
     `paradigms` are pairs of sentences by paradigm, the grammatical one first.
     """
     # The table's heading and its form.
-    directory = storage.path(output_dir) if output_dir else None
-    if directory is not None:
-        make_directory(directory)  # A directory that cannot be made fails before the scoring.
+    results = output_dir and storage.path(output_dir) / BLIMP_RESULTS
+    if results:
+        make_directory(results.parent)  # A directory that cannot be made fails before the scoring.
 
     def print_row(name: str, pairs: int, accuracies: Mapping[str, float]) -> None:
         columns = "".join(f"{100 * accuracy:>13.1f} %" for accuracy in accuracies.values())
@@ -111,10 +111,9 @@ def _score_pairs(paradigms: Mapping[str, Sequence[tuple[str, str]]], model: Any,
     mean = {network: float(np.mean([paradigm[network] for paradigm in accuracies.values()]))
             for network in networks}
     print_row(f"mean of {len(paradigms)}", sum(map(len, paradigms.values())), mean)
-    if directory is not None:
-        write_json(directory / BLIMP_RESULTS, {
-            "source": model.source, "mean": mean, "paradigms": accuracies})
-        print(f"\nresults  {directory / BLIMP_RESULTS}")
+    if results:
+        write_json(results, {"source": model.source, "mean": mean, "paradigms": accuracies})
+        print(f"\nresults  {results}")
 
 
 def define() -> None:
