@@ -24,9 +24,8 @@ _KINDS = {
     b"\xff\xff\xff\xff": "an Arrow stream, as datasets saves; write JSON lines with `python -c \""
                          "import datasets; datasets.Dataset.from_file('FILE').to_json('rows.jsonl')"
                          "\"`",
-    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "UTF-16; convert it with `iconv -f utf-16 -t utf-8`"),
-    **dict.fromkeys((b"\0\0\xfe\xff", b"\xff\xfe\0\0"),
-                    "UTF-32; convert it with `iconv -f utf-32 -t utf-8`"),
+    **{mark: f"UTF-{bits}; convert it with `iconv -f utf-{bits} -t utf-8`" for mark, bits in (
+        (b"\xff\xfe", 16), (b"\xfe\xff", 16), (b"\0\0\xfe\xff", 32), (b"\xff\xfe\0\0", 32))},
 }
 """First bytes -> what the file is, and what to do with FILE. The longest match counts."""
 

@@ -152,7 +152,8 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
 
     # The rows, with counts of what was converted or left out.
     num_rows, keys = 0, set[str]()
-    for num_rows, row in enumerate(rows(notes=notes), start=1):
+    for row in rows(notes=notes):
+        num_rows += 1
         if labelled and row.values.get("answer") in ("reject", "ignore") and "answer" not in (
                 *spec.text_columns, *labels):
             raise row.error("Prodigy's answer is not \"accept\", so the label may not apply; keep "

@@ -47,7 +47,8 @@ def test_an_answer_of_squad_is_scored_and_learned_unless_it_is_misplaced(tmp_pat
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    ("{", "not JSON"), ("{}", r"dev\.json: 'data' is missing; .* or rows with question"), ({"data": []}, "no questions"),
+    ("{", "not JSON"), ({"data": []}, "no questions"),
+    ("{}", r"dev\.json: 'data' is missing; .* or rows with question"),
     ({"data": [{"paragraphs": [{"qas": []}]}]}, r"data\[0\]\.paragraphs\[0\]: 'context'"),
     ([1], r"data\[0\]: "),
     (asked_of(GOOD | {"answers": {"text": ["a", "b"], "answer_start": [0]}}), r"answers\[1\]: "),
