@@ -311,10 +311,8 @@ def _read_labels(config: Config, outputs: int, source: str) -> tuple[str, ...]:
                         f"Received: {shown(names)}")
     stated = {str(index): label for label, index in (config.label2id or {}).items()}
     if stated not in ({}, dict(zip(ids, labels, strict=True))):
-        note_once(f"{source}: " + (
-            "label2id of config.json is not the reverse of id2label; id2label alone gives the "
-            "labels." if config.id2label else "config.json has no id2label, so the labels are "
-            "LABEL_0, LABEL_1 and so on, as in transformers; write the reverse of label2id there."))
+        note_once(f"{source}: label2id of config.json is not the reverse of id2label, which gives "
+                  "the labels, or LABEL_0, LABEL_1 and so on without it.")
     return labels
 
 

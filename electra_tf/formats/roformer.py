@@ -62,10 +62,8 @@ def from_electra(tensors: Weights, encoder: EncoderConfig) -> Weights:
 
 
 def _renamed(name: str, beginnings: dict[str, str]) -> str:
-    for old, new in beginnings.items():
-        if name.startswith(old):
-            return new + name.removeprefix(old)
-    return name
+    return next((new + name.removeprefix(old) for old, new in beginnings.items()
+                 if name.startswith(old)), name)
 
 
 def _reordered(name: str, value: np.ndarray, pairs: list[int]) -> np.ndarray:

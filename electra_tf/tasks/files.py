@@ -36,9 +36,8 @@ _OTHER_FORMATS = {
     "columns from them and their .txt, for --text_columns=4 --label_column=1",
     r"(?i)\A<(\?xml version|!doctype html|html[^>\n]*>\n)":
         "XML or HTML; write one word and its tag per line",
-    r"\A#begin document [^\n]*\n\S+\s+\d+\s+\d+\s": "CoNLL-2012, whose last columns vary in number "
-    "and have spans in brackets; `grep -v '^#' FILE | awk '{print $4, $5}'` writes words and parts "
-    "of speech",
+    r"\A#begin document .*\n\S+\s+\d+\s+\d+\s": "CoNLL-2012, whose spans are in brackets; `grep -v "
+    "'^#' FILE | awk '{print $4, $5}'` writes words and parts of speech",
     # All lines have a comma, none a tab, and the first names a column or none has a space.
     r"(?i)\A(?=.*\b(word|token|form)s?\b|[^ ]*\Z)([^\t\n,]*+,[^\t\n]*+(\n|\Z)){2,}+\Z": _COMMAS}
 """Content that is no column file -> what it is, and what to do."""

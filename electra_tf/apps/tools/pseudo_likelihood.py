@@ -65,13 +65,11 @@ class PseudoLikelihood:
         # Rows [CLS] pieces [SEP], none of them cut.
         encoder = RowEncoder(self._text, max_length=1 << 20)
         rows = [row.ids for row in encode_texts([(text,) for text in sentences], encoder)[0]]
-        longest, sentence = max(zip(rows, sentences, strict=True), key=lambda pair: len(pair[0]))
-        if len(longest) > self._max_length:
-            raise UserError(f"a sentence has {len(longest)} tokens, and the model reads at most "
-                            f"{self._max_length}; shorten or split it: {shown(sentence)}")
-        if empty := [text for text, row in zip(sentences, rows, strict=True) if len(row) == 2]:
-            raise UserError(f"sentences without tokens cannot be scored: {shown(empty[0])}; remove "
-                            "them.")
+        for row, sentence in zip(rows, sentences, strict=True):
+            if not 2 < len(row) <= self._max_length:
+                raise UserError(
+                    f"a sentence has {len(row) - 2} tokens, and the model reads 1 to "
+                    f"{self._max_length - 2}; shorten, split or remove it: {shown(sentence)}")
         # A sum of log probabilities for every sentence, or its mean per token.
         lengths = [len(row) - 2 if per_token else 1 for row in rows]
         return {network: self._sums(network, rows) / lengths

@@ -296,8 +296,8 @@ def _pair(texts: Sequence[str]) -> tuple[str, ...]:
     if len(texts) > 1:
         return tuple(texts[:2])
     middle = len(texts[0]) // 2
-    space = texts[0].find(" ", middle)
-    return texts[0][:max(middle, space)], texts[0][max(middle, space):]
+    end = max(middle, texts[0].find(" ", middle))
+    return texts[0][:end], texts[0][end:]
 
 
 def _npy(records: Sequence[base.Record]) -> bytes:

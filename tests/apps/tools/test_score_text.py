@@ -127,8 +127,8 @@ def test_scores_per_token_of_standard_input(run, scores, capsys, monkeypatch):
 
 @pytest.mark.parametrize(("content", "words"), [
     (b"\n \n", "holds no sentences"), (b"\xff\xfe", "is UTF-16; convert it"),
-    (b"word1 " * 40, "42 tokens, and the model reads at most 32"),
-    ("word1\n\u200b\n".encode(), r"without tokens .*'\\u200b'")])
+    (b"word1 " * 40, "40 tokens, and the model reads 1 to 30"),
+    ("word1\n\u200b\n".encode(), r"0 tokens, .* remove it: '\\u200b'")])
 def test_unusable_input_is_refused(run, tmp_path, capsys, content, words):
     (tmp_path / "in.txt").write_bytes(content)
     with pytest.raises(UserError, match=words):
