@@ -62,8 +62,10 @@ def from_electra(tensors: Weights, encoder: EncoderConfig) -> Weights:
 
 
 def _renamed(name: str, beginnings: dict[str, str]) -> str:
-    return next((new + name.removeprefix(old) for old, new in beginnings.items()
-                 if name.startswith(old)), name)
+    for old, new in beginnings.items():
+        if name.startswith(old):
+            return new + name.removeprefix(old)
+    return name
 
 
 def _reordered(name: str, value: np.ndarray, pairs: list[int]) -> np.ndarray:

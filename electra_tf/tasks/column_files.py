@@ -152,8 +152,10 @@ def _tabs_separate(lines: Sequence[str]) -> bool:
 
 
 def _cells(line: str, by_tabs: bool) -> list[str]:
-    cells = ([cell.strip(" ") for cell in line.split("\t")] if by_tabs
-             else re.split("[ \t]+", line))
+    if by_tabs:
+        cells = [cell.strip(" ") for cell in line.split("\t")]
+    else:
+        cells = re.split("[ \t]+", line)
     return [] if not any(cells) or cells[0] == "-DOCSTART-" else cells
 
 
