@@ -95,6 +95,7 @@ def measure(tmp_path, monkeypatch):
     (tmp_path / "log.txt").touch()
     module = SMALL_SYSTEM.replace("LOG", str(tmp_path / "log.txt"))
     (tmp_path / "benchmarks" / "pretraining").mkdir(parents=True)
+    (tmp_path / "benchmarks" / "__init__.py").touch()  # Otherwise the clone's package is found.
     for path in (ROOT / "benchmarks" / "pretraining").glob("*.py"):
         shutil.copy(path, tmp_path / "benchmarks" / "pretraining")
     (tmp_path / "benchmarks" / "pretraining" / "ours.py").write_text(module)
