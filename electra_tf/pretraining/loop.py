@@ -23,6 +23,7 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.core import storage
 from electra_tf.core.atomic_file import make_directory
 from electra_tf.core.command_line import same_command
+from electra_tf.core.errors import UserError
 from electra_tf.core.signals import Interrupted, StopRequest
 from electra_tf.core.storage import Path
 from electra_tf.formats import pretrained
@@ -56,6 +57,10 @@ def pretrain(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         run = prepare_run(config, data_dir, model_dir, vocab_file, initial, restart=True)
         speed = budget.measure(run)
         steps = budget.steps_within(run, speed, seconds - (time.monotonic() - begin))
+        if steps == 1:  # The least that is returned.
+            raise UserError("--budget leaves no time for training: the measurement, the start "
+                            f"({speed.start:.0f} s here) and the evaluation take all of it. Give a "
+                            "longer one, or --num_train_steps.")
         tokens = config.training.train_batch_size * run.length
         print(f"budget   {steps:,} steps, at {tokens / speed.step:,.0f} tokens/s", flush=True)
         config = override(config, {STEPS: steps})

@@ -69,6 +69,15 @@ def test_a_budget_decides_the_steps_once(records, tmp_path, monkeypatch, capsys)
     assert f"keeps the {steps} steps" in capsys.readouterr().out
 
 
+def test_a_budget_that_ends_before_the_first_step_is_refused(records, tmp_path, monkeypatch):
+    monkeypatch.setattr(budget, "measure", lambda run: Speed(start=70.0, step=0.1))
+    monkeypatch.setattr(tiny_run, "FLAGS", [
+        flag for flag in tiny_run.FLAGS if "num_train_steps" not in flag])
+    with refused(r"leaves no time for training: .*start \(70 s here\).* Give a longer one"):
+        pretrain(records, tmp_path / "run", "--budget=1m")
+    assert not (tmp_path / "run").exists()
+
+
 def test_steps_and_stages_beside_a_budget_are_refused(records, tmp_path):
     with refused("leave --num_train_steps out"):
         pretrain(records, tmp_path / "run", "--budget=1m", "--num_train_steps=5")
