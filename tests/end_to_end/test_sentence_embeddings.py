@@ -38,11 +38,9 @@ def folder(encoder, tmp_path_factory):
             ("pairs.tsv", table("question", "answer")),
             ("triplets.tsv", table("query", "relevant", "irrelevant"))):
         write(folder / name, content + "\n" * (content[-1] != "\n"))
-    run = {"run_finetuning.py": commands.finetune,
-           "-m electra_tf.apps.tools.export_model": commands.export,
-           "-m electra_tf.apps.tools.convert_checkpoint":
-               lambda *arguments: command_flags.run(convert_checkpoint, *arguments)}
-    lines = re.findall(r"(?m)^    python (run_finetuning.py|-m \S+) (.*)",
+    run = {"python run_finetuning.py": commands.finetune, "electra export": commands.export,
+           "electra convert": commands.convert}
+    lines = re.findall(r"(?m)^    (python run_finetuning.py|electra \S+) (.*)",
                        PAGE.read_text(encoding="utf-8").replace("\\\n", ""))
     assert len(lines) == 6
     with pytest.MonkeyPatch.context() as patch:
