@@ -40,7 +40,7 @@ _LARGEST_INT8 = 63
 """With 8 bits, sums of two products overflow the 16 bits of CPUs without VNNI."""
 _TOLERANCE = {Quantization.NONE: 1e-5, Quantization.DYNAMIC_INT8: 1.0}
 """Largest accepted difference, relative above 1. For int8 it only detects broken files."""
-_ELSE = "export it with python -m electra_tf.apps.tools.export_model"
+_ELSE = "export it with --format=saved_model"
 
 
 def export(model: Servable, text: TextSettings, directory: pathlib.Path, quantization: Quantization,
