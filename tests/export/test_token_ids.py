@@ -152,7 +152,7 @@ def test_a_difference_or_too_long_a_row_leaves_no_file(tmp_path, monkeypatch):
         with refused(words):
             in_tflite(example(Kind.CLASSIFICATION).servable, tmp_path, sequence_length=length)
     assert list(tmp_path.iterdir()) == []
-    with refused("question_answering .*ONNX; .*export_model"):
+    with refused("question_answering .*ONNX; export it with --format=saved_model"):
         onnx_graph.build(example(Kind.QUESTION_ANSWERING).servable)
 
 
