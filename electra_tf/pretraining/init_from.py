@@ -109,7 +109,7 @@ def copy_to_generator(weights: Weights, variables: Iterable[tf.Variable]
                 if not name.startswith((f"{GENERATOR}_predictions/", f"{GENERATOR}/"))}, []
     layers = len({*re.findall(r"/encoder/layer_\d+/", " ".join(shapes))})
     copies: Weights = {name: weights[source] for name, source in sources.items()}
-    copied = ("embeddings", "first layer")[layers] if layers < 2 else f"first {layers} layers"
+    copied = {0: "embeddings", 1: "first layer"}.get(layers, f"first {layers} layers")
     return {**weights, **copies}, [f"generator (copy of the encoder's {copied})"]
 
 

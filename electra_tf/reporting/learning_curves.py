@@ -19,11 +19,6 @@ class MeasuredNetwork:
     measured: tuple[tuple[float, float], ...]  # Tokens and final AUC of whole runs.
     limit: float  # Asymptotic AUC, assumed.
 
-    @property
-    def name(self) -> str:
-        """Layers x hidden size."""
-        return "{0.num_layers} x {0.hidden_size}".format(MODEL_SIZES[self.size])
-
     def auc(self, tokens: float) -> float:
         """Returns the expected final AUC: 0.5 or more, limit - scale x tokens^-exponent."""
         # A line through ln(limit - AUC) over ln(tokens): limit - AUC is a power of the tokens.

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.data.example import Batch
+from electra_tf.training import step
 from electra_tf.training.step import LossScale, concat_parts, sum_parts
 from tests.support import named_arrays, tiny_records, tiny_run
 
@@ -93,6 +94,16 @@ def test_float16_finds_a_scale_at_which_gradients_are_finite(records, baseline):
     assert history[0]["loss"] == pytest.approx(baseline[0][0]["loss"], rel=0.01)
     assert math.isfinite(history[-1]["gradient_norm"])
     assert history[-1]["loss"] < history[0]["loss"]
+
+
+@pytest.mark.slow
+def test_an_overflow_that_no_scale_repairs_is_among_the_results(records, monkeypatch):
+    # Scales 4 and 2 may be too large; at 1 nothing is left to lower.
+    monkeypatch.setattr(LossScale, "INITIAL", 4.0)
+    monkeypatch.setattr(step, "clip_factor_and_norm",
+                        lambda gradients, _: (tf.constant(0.0), tf.constant(np.inf)))
+    history, _ = train(records, training__precision="float16")
+    assert [results["gradient_norm"] for results in history] == [0.0, 0.0, np.inf, np.inf]
 
 
 def test_the_first_loss_is_that_of_guessing(records, baseline):

@@ -47,7 +47,7 @@ def main() -> None:
         tokens.append(steps * BATCH * records.max_seq_length)
         expected.append(network.auc(tokens[-1]))
         extrapolated = "*" if tokens[-1] > network.measured[-1][0] else ""
-        rows.append((network.name, f"{tokens[-1] / steps / speed.step:,.0f}", f"{steps:,}",
+        rows.append((network.size, f"{tokens[-1] / steps / speed.step:,.0f}", f"{steps:,}",
                      f"{tokens[-1] / 1e6:,.1f}", f"{expected[-1]:.2f}{extrapolated}"))
     # The chosen network, and how often it reads the text.
     best = preferred(expected)
@@ -55,10 +55,10 @@ def main() -> None:
     notes = ("AUC: final unigram_auc of runs on English Wikipedia and books; other text and "
              "vocabularies differ. * more tokens than were measured.",
              "The networks have ModernBERT's layers: docs/how_to/modern_encoder.md.",
-             f"{NETWORKS[best].name} reads the records {passes:,.1f} times"
+             f"{NETWORKS[best].size} reads the records {passes:,.1f} times"
              + ("; more text would improve it." if passes > 10 else "."))
     print(text_table(f"Runs within {values.budget}", rows,
-                     ("network", "tokens/s", "steps", "M tokens", "AUC"), notes))
+                     ("model size", "tokens/s", "steps", "M tokens", "AUC"), notes))
 
     # Its command.
     steps = tokens[best] // (BATCH * records.max_seq_length)
